@@ -21,6 +21,7 @@ import (
 	batchv1alpha1 "example.com/podsequence/apis/batch/v1alpha1"
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/kinds/deploymentcoordination"
+	"example.com/podsequence/kinds/kueue"
 	"example.com/podsequence/kinds/podgroup"
 	"example.com/podsequence/kinds/sequentialjob"
 	"example.com/podsequence/pkg/buildinfo"
@@ -91,10 +92,18 @@ func (o *options) addControllers(mgr manager.Manager) error {
 	if enabled.Has(podSequences) {
 		sequences := o.sequences
 		sequences.StatusWrites = shared
+		var holdsChanged listeners
 		if enabled.Has(deploymentCoordinations) {
 			// Deployments do not get their turn to roll out while a PodSequence would hold their pods, if others can go.
 			coordination.Holds = deploymentcoordination.NewHolds()
-			sequences.HoldsChanged = coordination.Holds.Changed
+			holdsChanged = append(holdsChanged, coordination.Holds.Changed)
+		}
+		checks := kueue.NewChanges()
+		if o.kueueCheck {
+			holdsChanged = append(holdsChanged, checks.Changed)
+		}
+		if len(holdsChanged) > 0 {
+			sequences.HoldsChanged = holdsChanged.call
 		}
 		if err := serveEngine(); err != nil {
 			return err
@@ -112,6 +121,11 @@ func (o *options) addControllers(mgr manager.Manager) error {
 			return fmt.Errorf("add PodSequence controller: %w", err)
 		}
 		coordination.Holder, coordination.HoldsKnown = holder, holder.Known()
+		if o.kueueCheck {
+			if err := kueue.Add(mgr, kueue.Options{Sequences: holder, Known: holder.Known(), Changes: checks}); err != nil {
+				return fmt.Errorf("add controller of Kueue's checks: %w", err)
+			}
+		}
 	}
 	if enabled.Has(sequentialJobs) {
 		if err := sequentialjob.Add(mgr, shared); err != nil {
@@ -129,6 +143,15 @@ func (o *options) addControllers(mgr manager.Manager) error {
 		}
 	}
 	return nil
+}
+
+// listeners are told of each namespace in which what is held may have changed.
+type listeners []func(namespace string)
+
+func (l listeners) call(namespace string) {
+	for _, listener := range l {
+		listener(namespace)
+	}
 }
 
 // restConfig looks for a cluster where kubectl does, and then for the one we run in.

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"example.com/podsequence/kinds/deploymentcoordination"
+	"example.com/podsequence/kinds/kueue"
 	"example.com/podsequence/kinds/podgroup"
 	"example.com/podsequence/pkg/controllers/podsequence"
 	"example.com/podsequence/pkg/installation"
@@ -25,6 +26,8 @@ type options struct {
 	burst      int
 
 	controllers []string // see enabledControllers
+	// kueueCheck runs the controller of AdmissionChecks of Kueue.
+	kueueCheck bool
 
 	metricsAddress string
 	metricsSecure  bool
@@ -92,6 +95,10 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 		"Controllers to run, of "+strings.Join(controllerNames, ", ")+". * stands for all of them, and - before a name leaves that one out. "+
 			"\"podsequence,podgroup\" runs two; \"*,-sequentialjob\", or \"-sequentialjob\" for short, runs all but one. May be repeated. "+
 			"A controller that does not run needs neither its kind nor its permissions: see the components in manifests/options/without.")
+
+	flags.BoolVar(&o.kueueCheck, "kueue-admission-check", o.kueueCheck,
+		"Answer for AdmissionChecks of Kueue whose spec.controllerName is "+kueue.CheckController+": no Workload is admitted while a PodSequence "+
+			"would hold its pods. It takes the permissions of manifests/options/kueue, and Kueue's API v1beta2.")
 
 	flags.StringVar(&o.metricsAddress, "metrics-bind-address", o.metricsAddress,
 		"Address on which to serve /metrics, such as :8443 or 127.0.0.1:8080. \"0\" turns metrics off.")
@@ -173,6 +180,9 @@ func (o *options) validate() error {
 	if problems := validation.IsDNS1123Label(o.sequences.InstallationNamespace); len(problems) > 0 {
 		errs = append(errs, fmt.Errorf("--installation-namespace: %q is not the name of a namespace: %s",
 			o.sequences.InstallationNamespace, problems[0]))
+	}
+	if o.kueueCheck && !enabledControllers(o.controllers).Has(podSequences) {
+		errs = append(errs, fmt.Errorf("--kueue-admission-check: it takes the controller %s, which --controllers leaves out", podSequences))
 	}
 	if (o.certFile == "") != (o.keyFile == "") {
 		errs = append(errs, errors.New("--tls-cert-file and --tls-private-key-file: give both or neither"))

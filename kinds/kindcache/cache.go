@@ -101,6 +101,12 @@ func newList(kind schema.GroupVersionKind, object client.Object, scheme *runtime
 	return list, nil
 }
 
+// OfOthers makes the cache one of a kind of another project: nobody is told how to install it. It returns the cache.
+func (c *Cache) OfOthers() *Cache {
+	c.definition.Status = nil
+	return c
+}
+
 // Get is as that of any client.Reader.
 func (c *Cache) Get(ctx context.Context, key client.ObjectKey, object client.Object, options ...client.GetOption) error {
 	objects, err := c.reader(ctx)

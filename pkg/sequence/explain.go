@@ -193,24 +193,14 @@ func (e *Engine) WouldHold(object *corev1.Pod) Hold {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 
-	p := viewPod(object)
-	if ns := e.namespaces[object.Namespace]; ns != nil {
-		p.setMemberships(ns.place(p))
-	}
-	named := spec.NamedSequence(&p.Labels) != ""
-	join := e.published.existing.join(p, len(p.memberships()) > 0, &e.settings)
-	join.Gated = join.Gated || named // a policy gives the pod our scheduler, or the gate
-	switch missing := join.Missing(); missing {
-	case spec.NamedMissing:
-		return Hold{Sequence: types.NamespacedName{Namespace: p.Namespace, Name: spec.NamedSequence(&p.Labels)}, Missing: missing}
-	case spec.AnyMissing:
-		return Hold{Sequence: types.NamespacedName{Namespace: p.Namespace}, Missing: missing}
+	p := e.plan(object)
+	if p.missing != spec.NothingMissing {
+		return p.missingHold()
 	}
 	var holding *membership
 	for i := range p.memberships() {
 		m := &p.memberships()[i]
-		governed := named || e.settings.governs(p, m.sequence)
-		if governed && e.blocks(p, *m) && (holding == nil || less(m.sequence.Key, holding.sequence.Key)) {
+		if p.governedBy(m.sequence, &e.settings) && e.blocks(p.pod, *m) && (holding == nil || less(m.sequence.Key, holding.sequence.Key)) {
 			holding = m
 		}
 	}
@@ -220,8 +210,7 @@ func (e *Engine) WouldHold(object *corev1.Pod) Hold {
 	s := holding.sequence
 	hold := Hold{Sequence: s.Key}
 	if lacking := holding.lacking(); lacking != 0 {
-		first := lacking.First()
-		hold.Group = fmt.Sprintf("group %d/%d %q", first+1, len(s.groups), s.groups[first].Title)
+		hold.Group = s.describeGroup(lacking.First())
 		search := pausedSearch{seen: map[*group]struct{}{}, found: map[types.NamespacedName]struct{}{}}
 		search.groups(s, lacking)
 		hold.Paused = search.sorted()

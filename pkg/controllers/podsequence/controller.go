@@ -117,7 +117,7 @@ func Add(mgr manager.Manager, options Options) (*Holds, error) {
 	if err := mgr.AddReadyzCheck(controllerName, readyz(mgr.Elected(), source.Why)); err != nil {
 		return nil, fmt.Errorf("add readiness check: %w", err)
 	}
-	return &Holds{engine, source.Why, known}, nil
+	return &Holds{engine, source.Why, known, source.CatchUp}, nil
 }
 
 // newStatusQueue makes the queue of statuses to look at: many sequences of one namespace do not delay those of another.

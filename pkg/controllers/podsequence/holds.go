@@ -1,6 +1,8 @@
 package podsequence
 
 import (
+	"context"
+	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,6 +17,8 @@ type Holds struct {
 	engine *sequence.Engine
 	why    func() string
 	known  <-chan struct{}
+	// catchUp is that of a feed.Feed.
+	catchUp func(ctx context.Context, pod sequence.Identity, seen sequence.FirstSeen) (later <-chan struct{}, err error)
 }
 
 // Known is closed when all PodSequences and pods are known for the first time.
@@ -27,6 +31,41 @@ func (h *Holds) WouldHold(pod *corev1.Pod) sequence.Hold {
 		return sequence.Hold{}
 	}
 	return h.engine.WouldHold(pod)
+}
+
+// Turn says what pods wait for that are created together, and whether that is known: all PodSequences and pods must be. When
+// it changes, Options.HoldsChanged is called.
+func (h *Holds) Turn(pods []*corev1.Pod) (turn sequence.Turn, known bool) {
+	if h.why() != "" {
+		return sequence.Turn{}, false
+	}
+	return h.engine.Turn(pods), true
+}
+
+// Places returns the groups that sequences have for a pod, see sequence.Engine.
+func (h *Holds) Places(pod *corev1.Pod) []sequence.Place { return h.engine.Places(pod) }
+
+// CatchUp returns once every PodSequence is known that there was when this version of the object was written, and the consent and the
+// labels of its namespace as they were then. The pod need not exist.
+func (h *Holds) CatchUp(ctx context.Context, pod *corev1.Pod) error {
+	for {
+		seen := h.engine.FirstSeen(pod)
+		seen.Moment = h.engine.Moment()
+		later, err := h.catchUp(ctx, sequence.IdentityOf(pod), seen)
+		switch {
+		case err != nil:
+			return fmt.Errorf("confirm which PodSequences there are: %w", err)
+		case later == nil && h.engine.FirstSeen(pod).AsksNamespaces == seen.AsksNamespaces:
+			return nil
+		case later == nil: // a PodSequence that was not known before asks for more
+			continue
+		}
+		select {
+		case <-later:
+		case <-ctx.Done():
+			return ctx.Err() //nolint:wrapcheck // the process ends
+		}
+	}
 }
 
 // targets passes on in which namespaces what is held may have changed.

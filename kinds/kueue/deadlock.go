@@ -1,0 +1,114 @@
+package kueue
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/pkg/sequence"
+)
+
+// waiter is a Workload with what its pods wait for.
+type waiter struct {
+	*workload
+	turn sequence.Turn
+	// groups are those to which its pods belong. They are known only where some Workload waits.
+	groups []groupOf
+}
+
+// groupOf is a group of a sequence.
+type groupOf struct {
+	sequence types.NamespacedName
+	index    int
+}
+
+// waitsFor returns the groups that the Workload waits for.
+func (w *waiter) waitsFor() (groups []groupOf) {
+	for _, index := range w.turn.Groups {
+		groups = append(groups, groupOf{w.turn.Hold.Sequence, index})
+	}
+	return groups
+}
+
+// neighbors are the Workloads of one namespace by the groups of their pods.
+type neighbors map[groupOf][]*waiter
+
+func newNeighbors(waiters []*waiter) neighbors {
+	n := neighbors{}
+	for _, w := range waiters {
+		for _, group := range w.groups {
+			n[group] = append(n[group], w)
+		}
+	}
+	return n
+}
+
+// note says in words with which other Workloads a Workload waits for each other; empty if with none.
+func (n neighbors) note(w *waiter, all []*waiter) string {
+	if w.over() || w.runs() {
+		return ""
+	}
+	if w.turn.Hold.Held() {
+		return n.cycleNote(w)
+	}
+	return quotaNote(w, all)
+}
+
+// cycleNote is about Workloads of which each waits for the pods of the next. A Workload is admitted as a whole, so that none comes first.
+func (n neighbors) cycleNote(w *waiter) string {
+	path := n.cycle(w, w, map[*waiter]struct{}{})
+	if len(path) == 0 {
+		return ""
+	}
+	names := make([]string, 0, len(path))
+	for _, other := range path {
+		names = append(names, other.Name)
+	}
+	return fmt.Sprintf(" That group needs pods of Workloads that wait for this one in turn, and each is admitted as a whole: %s. "+
+		"Edit the PodSequences so that they agree on the order of these Workloads.", strings.Join(names, ", "))
+}
+
+// cycle returns the Workloads on a way from one that waits back to the first; nil if there is none.
+func (n neighbors) cycle(from, to *waiter, seen map[*waiter]struct{}) []*waiter {
+	for _, group := range from.waitsFor() {
+		for _, next := range n[group] {
+			if next == to && from != to {
+				return []*waiter{from}
+			}
+			if _, known := seen[next]; known || next == to || next.runs() || next.over() || !next.turn.Hold.Held() {
+				continue
+			}
+			seen[next] = struct{}{}
+			if rest := n.cycle(next, to, seen); rest != nil && from != to {
+				return append([]*waiter{from}, rest...)
+			} else if rest != nil {
+				return rest
+			}
+		}
+	}
+	return nil
+}
+
+// quotaNote is about a Workload whose turn it is and that lacks quota, while another has quota whose pods wait for those of this one.
+func quotaNote(w *waiter, all []*waiter) string {
+	if reserved := w.condition(quotaReserved); reserved.Status != metav1.ConditionFalse || reserved.Reason != "Pending" {
+		return ""
+	}
+	for _, other := range all {
+		hasQuota := other.is(quotaReserved) && !other.is(evicted) && !other.over()
+		if !hasQuota || other.Spec.QueueName != w.Spec.QueueName || !other.waitsForAny(w.groups) {
+			continue
+		}
+		return fmt.Sprintf(" It lacks quota, and Workload %[1]s has quota of the same queue though its pods wait for those of this one: they are "+
+			"held by %[3]s. To give the quota back: kubectl patch workload %[1]s -n %[2]s --type=merge -p '{\"spec\":{\"active\":false}}'. "+
+			"Set it to true again afterwards.", other.Name, other.Namespace, other.turn)
+	}
+	return ""
+}
+
+func (w *waiter) waitsForAny(groups []groupOf) bool {
+	return slices.ContainsFunc(w.waitsFor(), func(group groupOf) bool { return slices.Contains(groups, group) })
+}
