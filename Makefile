@@ -162,6 +162,7 @@ build-gitops:
 ecosystem := $(patsubst test/ecosystem/programs/%/go.mod,%,$(wildcard test/ecosystem/programs/*/go.mod))
 .PHONY: build-ecosystem $(ecosystem:%=build-ecosystem-%)
 build-ecosystem: $(ecosystem:%=build-ecosystem-%)
+build-ecosystem-kueue: main := sigs.k8s.io/kueue/cmd/kueue
 $(ecosystem:%=build-ecosystem-%): build-ecosystem-%:
 	@mkdir -p $(BIN)/ecosystem
 	@hack/with-progress.sh "building $*" $(GO) -C test/ecosystem/programs/$* build -v -ldflags='-s -w' -o '$(CURDIR)/$(BIN)/ecosystem/$*' $(or $(main),.)
