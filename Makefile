@@ -163,6 +163,7 @@ ecosystem := $(patsubst test/ecosystem/programs/%/go.mod,%,$(wildcard test/ecosy
 .PHONY: build-ecosystem $(ecosystem:%=build-ecosystem-%)
 build-ecosystem: $(ecosystem:%=build-ecosystem-%)
 build-ecosystem-kueue: main := sigs.k8s.io/kueue/cmd/kueue
+build-ecosystem-argo-rollouts: main := github.com/argoproj/argo-rollouts/cmd/rollouts-controller
 $(ecosystem:%=build-ecosystem-%): build-ecosystem-%:
 	@mkdir -p $(BIN)/ecosystem
 	@hack/with-progress.sh "building $*" $(GO) -C test/ecosystem/programs/$* build -v -ldflags='-s -w' -o '$(CURDIR)/$(BIN)/ecosystem/$*' $(or $(main),.)

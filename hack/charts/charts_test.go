@@ -44,6 +44,13 @@ func TestTheChartsInstallWhatTheKustomizationsDo(t *testing.T) {
 			values: values{"lite": true, "features": values{"sequentialJob": false}},
 			kinds:  values{"sequentialJob": false},
 		},
+		"with Kueue": {
+			base: "default", components: []string{"options/kueue"}, values: values{"features": values{"kueueAdmissionCheck": true}},
+		},
+		"lite mode with Kueue": {
+			base: "lite", components: []string{"options/kueue"},
+			values: values{"lite": true, "features": values{"kueueAdmissionCheck": true}},
+		},
 		"Jobs only where a RoleBinding allows them": {
 			base: "default", components: []string{"options/without/jobs-everywhere"},
 			values: values{"features": values{"jobsEverywhere": false}},

@@ -39,8 +39,11 @@ var policies = []struct{ directory, value string }{
 	{"deploymentcoordination", "deploymentCoordination"},
 }
 
-// everything is what all modes install: what default does, and what only lite mode has.
-var everything = []string{"default", "parts/policies/gating"}
+// kueue is what options/kueue adds, but for an argument.
+const kueue = "parts/rbac/controller-kueue"
+
+// everything is what all modes install: what default does, what only lite mode has, and what is off unless somebody turns it on.
+var everything = []string{"default", "parts/policies/gating", kueue}
 
 func main() {
 	if err := run(); err != nil {
@@ -120,16 +123,19 @@ func findConditions() (conditions, error) {
 		}
 		return nil
 	}
-	if err := without("lite", "(not .Values.lite)", []string{"lite"}); err != nil {
+	if err := without("lite", "(not .Values.lite)", []string{"lite", kueue}); err != nil {
 		return nil, err
 	}
-	if err := without("lite", ".Values.lite", []string{"default"}); err != nil {
+	if err := without("lite", ".Values.lite", []string{"default", kueue}); err != nil {
 		return nil, err
 	}
 	for _, feature := range features {
 		if err := without("features", ".Values.features."+feature.value, everything, "options/without/"+feature.component); err != nil {
 			return nil, err
 		}
+	}
+	if err := without("features", ".Values.features.kueueAdmissionCheck", []string{"default", "parts/policies/gating"}); err != nil {
+		return nil, err
 	}
 	// Values of an earlier release lack this one. Then the binding stays.
 	jobsEverywhere := `(ne (toString .Values.features.jobsEverywhere) "false")`

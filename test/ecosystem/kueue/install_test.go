@@ -51,8 +51,8 @@ internalCertManagement:
 featureGates:
   VisibilityOnDemand: false
 waitForPodsReady:
-  timeout: 5s
-  recoveryTimeout: 5s
+  timeout: 30s
+  recoveryTimeout: 30s
   requeuingStrategy:
     timestamp: Eviction
     backoffBaseSeconds: 1

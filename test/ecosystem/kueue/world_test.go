@@ -44,23 +44,7 @@ type story struct {
 func newStory(t *testing.T, strategy string, checks ...string) *story {
 	t.Parallel()
 	s := &story{Story: cluster.NewStory(t, shared.Cluster)}
-	s.queue = s.Namespace
-	s.apply(fmt.Sprintf(`
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: ClusterQueue
-metadata: {name: %[1]s}
-spec:
-  namespaceSelector: {}
-  queueingStrategy: %[2]s
-  resourceGroups:
-  - coveredResources: [cpu]
-    flavors: [{name: default, resources: [{name: cpu, nominalQuota: 2}]}]
----
-apiVersion: kueue.x-k8s.io/v1beta2
-kind: LocalQueue
-metadata: {name: queue}
-spec: {clusterQueue: %[1]s}
-`, s.queue, strategy))
+	s.queue = s.addQueue("queue", strategy)
 	s.setChecks(checks...)
 	t.Cleanup(func() {
 		verdict := shared.referee.VerdictFor(s.Ctx, s.Namespace)
@@ -68,6 +52,29 @@ spec: {clusterQueue: %[1]s}
 		assert.Empty(t, verdict.Incomplete)
 	})
 	return s
+}
+
+// addQueue adds a queue without checks. It returns the name of its ClusterQueue.
+func (s *story) addQueue(name, strategy string) string {
+	s.Helper()
+	queue := s.Namespace + "-" + name
+	s.apply(fmt.Sprintf(`
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: %[2]s}
+spec:
+  namespaceSelector: {}
+  queueingStrategy: %[3]s
+  resourceGroups:
+  - coveredResources: [cpu]
+    flavors: [{name: default, resources: [{name: cpu, nominalQuota: 2}]}]
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: LocalQueue
+metadata: {name: %[1]s}
+spec: {clusterQueue: %[2]s}
+`, name, queue, strategy))
+	return queue
 }
 
 // apply creates objects, in the story's namespace if they have one.
@@ -85,20 +92,22 @@ func (s *story) apply(manifests string) {
 		default:
 			object.SetNamespace(s.Namespace)
 		}
-		s.Create(object)
+		s.AwaitCreated(object) // Kueue may be busy
 	}
 }
 
 // setChecks sets the checks of the queue.
 func (s *story) setChecks(names ...string) {
 	s.Helper()
-	checks := []any{}
-	for _, name := range names {
-		checks = append(checks, map[string]any{"name": name})
+	var strategy any // none
+	if len(names) > 0 {
+		checks := make([]any, 0, len(names))
+		for _, name := range names {
+			checks = append(checks, map[string]any{"name": name})
+		}
+		strategy = map[string]any{"admissionChecks": checks}
 	}
-	if len(checks) > 0 {
-		s.Patch(s.object("ClusterQueue", s.queue), map[string]any{"spec": map[string]any{"admissionChecksStrategy": map[string]any{"admissionChecks": checks}}})
-	}
+	s.Patch(s.object("ClusterQueue", s.queue), map[string]any{"spec": map[string]any{"admissionChecksStrategy": strategy}})
 }
 
 func (s *story) object(kind, name string) *unstructured.Unstructured {
