@@ -48,6 +48,13 @@ func TestFlags(t *testing.T) {
 			args: []string{"--controllers=-podsequence,-sequentialjob,-podgroup,-deploymentcoordination"},
 			want: `--controllers: every controller is left out: keep at least one of podsequence, sequentialjob, podgroup, deploymentcoordination`,
 		},
+		"the check for Kueue": {
+			args: []string{"--kueue-admission-check"},
+		},
+		"the check for Kueue without PodSequences": {
+			args: []string{"--kueue-admission-check", "--controllers=-podsequence"},
+			want: `--kueue-admission-check: it takes the controller podsequence, which --controllers leaves out`,
+		},
 		"an empty name among others": {
 			args: []string{"--scheduler-names=a,"},
 			want: `--scheduler-names: "" is no scheduler name`,
