@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -219,7 +220,7 @@ func (d decision) applyTo(object *unstructured.Unstructured, now metav1.Time) er
 				continue
 			}
 			if check["state"] != want.State {
-				check["lastTransitionTime"] = now.UTC().Format(metav1.RFC3339Micro[:19] + "Z")
+				check["lastTransitionTime"] = now.UTC().Format(time.RFC3339)
 			}
 			check["state"], check["message"] = want.State, want.Message
 		}
