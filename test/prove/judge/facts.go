@@ -26,6 +26,8 @@ type facts struct {
 	pods       []corev1.Pod
 	workloads  []workload
 	sequences  []sequence
+	// services are the namespace/name of all Services that are not being deleted.
+	services map[string]bool
 	// versions are those of all objects, by kind and name.
 	versions map[string]string
 }
@@ -73,6 +75,9 @@ func gather(ctx context.Context, api client.Client, label, value string) (*facts
 	if err := f.gatherPods(ctx, api); err != nil {
 		return nil, err
 	}
+	if err := f.gatherServices(ctx, api); err != nil {
+		return nil, err
+	}
 	return f, nil
 }
 
@@ -110,6 +115,21 @@ func (f *facts) gatherPods(ctx context.Context, api client.Client) error {
 	for _, pod := range pods.Items {
 		if f.knows(&pod) {
 			f.pods = append(f.pods, pod)
+		}
+	}
+	return nil
+}
+
+// gatherServices reads the Services of the world: groups may wait for them.
+func (f *facts) gatherServices(ctx context.Context, api client.Client) error {
+	var services corev1.ServiceList
+	if err := api.List(ctx, &services); err != nil {
+		return fmt.Errorf("list %T: %w", &services, err)
+	}
+	f.services = map[string]bool{}
+	for i := range services.Items {
+		if s := &services.Items[i]; f.knows(s) && s.DeletionTimestamp == nil {
+			f.services[s.Namespace+"/"+s.Name] = true
 		}
 	}
 	return nil

@@ -140,9 +140,31 @@ func (f *facts) open(s *sequence, index int) bool {
 	return true
 }
 
-// satisfied reports whether a group is satisfied beyond doubt: all its workloads say that they have what they want, and each
-// member is as it should be.
+// objectsAreThere reports whether all objects are there that a group waits for: worlds have only Services that must exist.
+func (f *facts) objectsAreThere(s *sequence, g *group) bool {
+	return !slices.ContainsFunc(g.Objects, func(of v1alpha1.ObjectReference) bool {
+		namespace := of.Namespace
+		if namespace == "" {
+			namespace = s.meta.Namespace
+		}
+		return of.Kind != "Service" || of.Until != v1alpha1.UntilExists || !f.services[namespace+"/"+of.Name]
+	})
+}
+
+// isMemberless reports whether a group waits for objects only.
+func isMemberless(g *group) bool {
+	return len(g.Objects) > 0 && len(g.Pods) == 0 && g.PodSelector == nil
+}
+
+// satisfied reports whether a group is satisfied beyond doubt: its objects are there, and its members as they should be.
 func (f *facts) satisfied(s *sequence, index int) bool {
+	g := &s.spec.PodGroups[index]
+	return f.objectsAreThere(s, g) && (isMemberless(g) || f.membersSatisfied(s, index))
+}
+
+// membersSatisfied reports whether the members of a group satisfy it beyond doubt: all its workloads say that they have what they want, and each
+// member is as it should be.
+func (f *facts) membersSatisfied(s *sequence, index int) bool {
 	g := &s.spec.PodGroups[index]
 	if g.MinAvailable != nil && g.MinAvailable.Type == intstr.Int && g.MinAvailable.IntVal == 0 {
 		return true
@@ -228,9 +250,15 @@ func applies(g *group, node *corev1.Node) bool {
 	return true
 }
 
-// satisfiedOn asks for a member there, that all members there are as they should be, and have been since the node is there, and
-// that each DaemonSet has all pods that it wants anywhere.
+// satisfiedOn asks the same on a node.
 func (f *facts) satisfiedOn(s *sequence, index int, node *corev1.Node) bool {
+	g := &s.spec.PodGroups[index]
+	return f.objectsAreThere(s, g) && (isMemberless(g) || f.membersSatisfiedOn(s, index, node))
+}
+
+// membersSatisfiedOn asks for a member there, that all members there are as they should be, and have been since the node is there, and
+// that each DaemonSet has all pods that it wants anywhere.
+func (f *facts) membersSatisfiedOn(s *sequence, index int, node *corev1.Node) bool {
 	g := &s.spec.PodGroups[index]
 	count := 0
 	for _, pod := range f.members(s, index) {

@@ -36,7 +36,7 @@ const (
 
 // kinds are those that plans have objects of.
 var kinds = map[string]schema.GroupVersion{
-	"Namespace": {Version: "v1"}, "Node": {Version: "v1"}, "Pod": {Version: "v1"}, "ReplicationController": {Version: "v1"},
+	"Namespace": {Version: "v1"}, "Node": {Version: "v1"}, "Pod": {Version: "v1"}, "Service": {Version: "v1"}, "ReplicationController": {Version: "v1"},
 	"Deployment": {Group: "apps", Version: "v1"}, "ReplicaSet": {Group: "apps", Version: "v1"}, "StatefulSet": {Group: "apps", Version: "v1"},
 	"DaemonSet": {Group: "apps", Version: "v1"}, "Job": {Group: "batch", Version: "v1"},
 	"PodSequence": v1alpha1.GroupVersion, "ClusterPodSequence": v1alpha1.GroupVersion,

@@ -103,6 +103,7 @@ func (w *world) inventSequence(namespace, name string) {
 	if w.chance(35) {
 		w.inventGraph(s)
 	}
+	w.awaitObjects(s)
 	w.sequences = append(w.sequences, s)
 	latest := one(w.dice, time.Second, createdBy) // many are there before their pods, as users have it
 	w.create(w.moment(0, latest), s.kind(), s.object())
@@ -221,6 +222,10 @@ func (w *world) editSequence(at time.Duration) {
 	case 5:
 		if g.PodSelector != nil {
 			g.ExpectedPods = int32(w.between(1, 2))
+		}
+		if len(g.Pods) == 0 && g.PodSelector == nil {
+			g.Objects = w.someObjects(s)
+			break
 		}
 		g.MinAvailable = one[*intstr.IntOrString](w.dice, nil, new(intstr.FromInt32(1)), new(intstr.FromString("50%")))
 	case 6:

@@ -40,6 +40,8 @@ type world struct {
 	dice
 	joining    dice
 	kubelets   dice
+	awaited    dice
+	awaits     bool // groups wait for objects
 	options    Options
 	boots      bool // of simulated nodes
 	plan       *plan.Plan
@@ -54,15 +56,16 @@ type world struct {
 
 // Invent returns the plan of a seed.
 func Invent(seed uint64, options Options) *plan.Plan {
-	w := &world{dice: newDice(seed), joining: newDice(^seed), kubelets: newDice(seed ^ kubeletSeed), options: options,
+	w := &world{dice: newDice(seed), joining: newDice(^seed), kubelets: newDice(seed ^ kubeletSeed), awaited: newDice(seed ^ awaitedSeed), options: options,
 		plan: &plan.Plan{Seed: seed}, prefix: Prefix(seed)}
-	w.boots = w.kubelets.chance(30)
+	w.boots, w.awaits = w.kubelets.chance(30), w.awaited.chance(30)
 	w.tiers = []string{"a", "b", "c", "d"}[:w.between(2, 4)]
 	w.inventNamespaces()
 	w.inventNodes()
 	w.inventApps()
 	w.inventSequences()
 	w.inventJoining()
+	w.inventAwaited()
 	w.inventEdits()
 	w.editRequirement()
 	w.makeEverythingReady()
