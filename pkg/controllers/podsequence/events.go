@@ -113,7 +113,7 @@ func groupEvents(before, after v1alpha1.GroupStatus, place string) []event {
 	if after.SatisfiedAt != nil && before.SatisfiedAt == nil && before.PassedAt == nil {
 		all = append(all, event{
 			kind: corev1.EventTypeNormal, reason: v1alpha1.EventGroupReady, action: actionObserve,
-			note: fmt.Sprintf("%s is ready: %d of %d pods", place, after.Ready, after.Expected),
+			note: fmt.Sprintf("%s is ready: %s", place, whatIsReady(after)),
 		})
 	}
 	switch skipped, was := after.Phase == v1alpha1.GroupSkipped, before.Phase == v1alpha1.GroupSkipped; {
@@ -166,4 +166,20 @@ func cut(note string) string {
 	}
 	const more = "..."
 	return strings.ToValidUTF8(note[:limit-len(more)], "") + more
+}
+
+// whatIsReady counts what a group waited for that is ready.
+func whatIsReady(group v1alpha1.GroupStatus) string {
+	pods := fmt.Sprintf("%d of %d pods", group.Ready, group.Expected)
+	objects := fmt.Sprintf("%d objects", len(group.Objects))
+	if len(group.Objects) == 1 {
+		objects = "1 object"
+	}
+	switch {
+	case len(group.Objects) == 0:
+		return pods
+	case group.Expected == 0:
+		return objects
+	}
+	return pods + ", " + objects
 }
