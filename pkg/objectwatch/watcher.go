@@ -1,0 +1,323 @@
+package objectwatch
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/metadata"
+	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
+
+const (
+	// MaxKindsPerNamespace is of how many kinds the PodSequences of one namespace may wait for objects.
+	MaxKindsPerNamespace = 32
+	// MaxWatchesOfCluster is in how many places, of a kind and a namespace each, ClusterPodSequences may wait for objects.
+	MaxWatchesOfCluster = 512
+)
+
+// Observation is how an object is.
+type Observation struct {
+	State      v1alpha1.ObjectState
+	UID        types.UID
+	Generation int64
+	// Since is when the object became as required, by its own words; zero if it does not say, or is not so.
+	Since time.Time
+	// Seen is when the watcher first saw the object as required without a break; zero if it is not so.
+	Seen time.Time
+	// Turned is true if the watcher saw it otherwise before: what an earlier process recorded is then no longer so.
+	Turned bool
+	// Message says what is missing; empty if nothing is.
+	Message string
+}
+
+// Watcher watches objects. Its methods may be called at any time, and watch nothing before Run.
+type Watcher struct {
+	objects  dynamic.Interface
+	metadata metadata.Interface
+	kinds    *kinds
+	clock    clock.Clock
+	changed  func(sequence types.NamespacedName)
+
+	mu      sync.Mutex
+	ctx     context.Context // of Run; nil before
+	running sync.WaitGroup
+	watches map[place]*watch
+	claims  map[types.NamespacedName]*claim
+	tenants map[string]*tenant
+	// stopTriggers ends the watches of what tells that more may be readable; nil while there are none.
+	stopTriggers context.CancelFunc
+}
+
+// place is what one watch is of: a kind in a namespace, which is empty for a kind without one.
+type place struct {
+	kind      schema.GroupVersionKind
+	namespace string
+}
+
+// target is an object and what it must reach.
+type target struct {
+	place
+	name, until string
+}
+
+// claim is what a sequence waits for.
+type claim struct {
+	references []v1alpha1.ObjectReference
+	targets    sets.Set[target] // those in places
+	places     sets.Set[place]
+	denied     sets.Set[place] // those for which there was no room
+}
+
+// tenant are the sequences of one namespace; those of the cluster have none.
+type tenant struct {
+	places map[place]int // by how many sequences
+	denied sets.Set[types.NamespacedName]
+}
+
+// New returns a Watcher that calls changed for each sequence of which an object is not as it was, or may be. Changed must not block.
+func New(config *rest.Config, changed func(sequence types.NamespacedName)) (*Watcher, error) {
+	config = rest.CopyConfig(config)
+	rest.AddUserAgent(config, "objects")
+	objects, err := dynamic.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make client for objects: %w", err)
+	}
+	metadata, err := metadata.NewForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make client for metadata: %w", err)
+	}
+	api, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return nil, fmt.Errorf("make client for discovery: %w", err)
+	}
+	return newWatcher(objects, metadata, api, clock.RealClock{}, changed), nil
+}
+
+func newWatcher(
+	objects dynamic.Interface, metadata metadata.Interface, api discoverer, clock clock.Clock, changed func(types.NamespacedName),
+) *Watcher {
+	return &Watcher{
+		objects: objects, metadata: metadata, kinds: newKinds(api), clock: clock, changed: changed,
+		watches: map[place]*watch{}, claims: map[types.NamespacedName]*claim{}, tenants: map[string]*tenant{},
+	}
+}
+
+// Run watches until the context ends. It may be called once.
+func (w *Watcher) Run(ctx context.Context) {
+	w.mu.Lock()
+	w.ctx = ctx
+	for _, watch := range w.watches {
+		watch.start()
+	}
+	if len(w.watches) > 0 {
+		w.startTriggers()
+	}
+	w.mu.Unlock()
+	<-ctx.Done()
+	w.mu.Lock() // nothing is started any more
+	w.mu.Unlock()
+	w.running.Wait()
+}
+
+// Want says for which objects a sequence waits now. A sequence without a namespace is a ClusterPodSequence.
+func (w *Watcher) Want(sequence types.NamespacedName, references []v1alpha1.ObjectReference) {
+	w.mu.Lock()
+	before := w.claims[sequence]
+	if before == nil && len(references) == 0 || before != nil && len(before.denied) == 0 && slices.Equal(before.references, references) {
+		w.mu.Unlock()
+		return
+	}
+	if before == nil {
+		before = &claim{}
+	}
+	freed := w.claim(sequence, before, references)
+	w.mu.Unlock()
+	for _, other := range freed {
+		w.changed(other)
+	}
+}
+
+// Forget says that there is no such sequence.
+func (w *Watcher) Forget(sequence types.NamespacedName) { w.Want(sequence, nil) }
+
+// claim replaces what a sequence waits for. It returns the sequences for which there may be room now.
+func (w *Watcher) claim(sequence types.NamespacedName, before *claim, references []v1alpha1.ObjectReference) []types.NamespacedName {
+	after := &claim{
+		references: slices.Clone(references), targets: sets.New[target](), places: sets.New[place](), denied: sets.New[place](),
+	}
+	var wanted []target
+	needed := sets.New[place]()
+	for i := range references {
+		if t, problem := targetOf(sequence, &references[i]); problem == "" {
+			wanted = append(wanted, t)
+			needed.Insert(t.place)
+		}
+	}
+	of := w.tenantOf(sequence.Namespace)
+	hasFreed := of.release(before.places.Difference(needed))
+	of.denied.Delete(sequence)
+	for _, t := range wanted {
+		if !after.places.Has(t.place) && !before.places.Has(t.place) && !of.take(t.place, maxPlaces(sequence.Namespace)) {
+			after.denied.Insert(t.place)
+			of.denied.Insert(sequence)
+			continue
+		}
+		after.places.Insert(t.place)
+		after.targets.Insert(t)
+	}
+	for t := range after.targets.Difference(before.targets) {
+		w.watchOf(t.place).want(t, sequence)
+	}
+	for t := range before.targets.Difference(after.targets) {
+		w.unwant(t, sequence)
+	}
+	if w.claims[sequence] = after; len(references) == 0 {
+		delete(w.claims, sequence)
+	}
+	return w.afterClaim(sequence, of, hasFreed)
+}
+
+// afterClaim returns the sequences for which there may be room now, and forgets a tenant without sequences.
+func (w *Watcher) afterClaim(sequence types.NamespacedName, of *tenant, hasFreed bool) []types.NamespacedName {
+	if len(of.places) == 0 && len(of.denied) == 0 {
+		delete(w.tenants, sequence.Namespace)
+	}
+	if !hasFreed {
+		return nil
+	}
+	return of.denied.UnsortedList()
+}
+
+func (w *Watcher) tenantOf(namespace string) *tenant {
+	of := w.tenants[namespace]
+	if of == nil {
+		of = &tenant{places: map[place]int{}, denied: sets.New[types.NamespacedName]()}
+		w.tenants[namespace] = of
+	}
+	return of
+}
+
+// maxPlaces is in how many places the sequences of a namespace may wait for objects: those have one place for each kind.
+func maxPlaces(namespace string) int {
+	if namespace == "" {
+		return MaxWatchesOfCluster
+	}
+	return MaxKindsPerNamespace
+}
+
+// take counts one more sequence that waits in a place, unless there is no room.
+func (t *tenant) take(p place, limit int) bool {
+	if t.places[p] == 0 && len(t.places) >= limit {
+		return false
+	}
+	t.places[p]++
+	return true
+}
+
+// release reports whether there is more room than before.
+func (t *tenant) release(places sets.Set[place]) bool {
+	before := len(t.places)
+	for p := range places {
+		if t.places[p]--; t.places[p] == 0 {
+			delete(t.places, p)
+		}
+	}
+	return len(t.places) < before
+}
+
+// targetOf returns what a sequence refers to, or why it cannot be.
+func targetOf(sequence types.NamespacedName, reference *v1alpha1.ObjectReference) (target, string) {
+	version, err := schema.ParseGroupVersion(reference.APIVersion)
+	if err != nil || version.Version == "" {
+		return target{}, fmt.Sprintf("apiVersion %q is not a group and a version", reference.APIVersion)
+	}
+	namespace := reference.Namespace
+	if sequence.Namespace != "" {
+		if namespace != "" && namespace != sequence.Namespace {
+			return target{}, "a PodSequence waits for objects of its own namespace only; use a ClusterPodSequence"
+		}
+		namespace = sequence.Namespace
+	}
+	return target{
+		place: place{version.WithKind(reference.Kind), namespace},
+		name:  reference.Name, until: cmp.Or(reference.Until, v1alpha1.UntilCurrent),
+	}, ""
+}
+
+// Observe returns how an object is that Want has named for the sequence. It is not known while it has not been seen yet and nothing is in
+// the way; the message says whether that takes long.
+func (w *Watcher) Observe(sequence types.NamespacedName, reference *v1alpha1.ObjectReference) (o Observation, known bool) {
+	t, problem := targetOf(sequence, reference)
+	if problem != "" {
+		return notReadable(problem), true
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if claim := w.claims[sequence]; claim != nil && claim.denied.Has(t.place) {
+		return notReadable(noRoom(sequence.Namespace)), true
+	}
+	watch := w.watches[t.place]
+	if watch == nil {
+		return Observation{State: v1alpha1.ObjectWaiting, Message: notSeen("")}, false
+	}
+	if watch.fault != noFault {
+		return notReadable(watch.explain(sequence)), true
+	}
+	object := watch.objects[t.name]
+	if object == nil || !watch.isLive() || object.untils[t.until] == nil || !object.untils[t.until].known {
+		return Observation{State: v1alpha1.ObjectWaiting, Message: notSeen(watch.trouble)}, false
+	}
+	return object.untils[t.until].Observation, true
+}
+
+func notReadable(message string) Observation {
+	return Observation{State: v1alpha1.ObjectNotReadable, Message: message}
+}
+
+// watchOf returns the watch of a place, which begins if there is none.
+func (w *Watcher) watchOf(p place) *watch {
+	of := w.watches[p]
+	if of != nil {
+		return of
+	}
+	of = newWatch(w, p)
+	w.watches[p] = of
+	if w.ctx != nil && w.ctx.Err() == nil {
+		of.start()
+		w.startTriggers()
+	}
+	return of
+}
+
+// unwant ends the watch of a place for which no sequence waits any more.
+func (w *Watcher) unwant(t target, sequence types.NamespacedName) {
+	of := w.watches[t.place]
+	if of.unwant(t, sequence); len(of.objects) > 0 {
+		return
+	}
+	of.stop()
+	delete(w.watches, t.place)
+	if len(w.watches) == 0 && w.stopTriggers != nil {
+		w.stopTriggers()
+		w.stopTriggers = nil
+	}
+}
+
+// tell calls changed for sequences; the lock must not be held.
+func (w *Watcher) tell(sequences sets.Set[types.NamespacedName]) {
+	for sequence := range sequences {
+		w.changed(sequence)
+	}
+}
