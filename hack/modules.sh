@@ -25,7 +25,6 @@ not_in_programs=(
   github.com/yuin/gopher-lua
   go.uber.org/goleak
   golang.org/x/perf
-  sigs.k8s.io/cli-utils
 )
 
 # versions MODULE: each module that its build may use, and what replaces it.

@@ -12,6 +12,7 @@ import (
 	"example.com/podsequence/pkg/controllers/podsequence"
 	"example.com/podsequence/pkg/definitions"
 	"example.com/podsequence/pkg/feed"
+	"example.com/podsequence/pkg/objectwatch"
 	"example.com/podsequence/pkg/podgroupwatch"
 	"example.com/podsequence/pkg/podwriter"
 )
@@ -23,6 +24,7 @@ func init() {
 	metrics.Registry.MustRegister(definitions.Collectors()...)
 	metrics.Registry.MustRegister(podwriter.Collectors()...)
 	metrics.Registry.MustRegister(podgroupwatch.Collectors()...)
+	metrics.Registry.MustRegister(objectwatch.Collectors()...)
 	metrics.Registry.MustRegister(podsequence.Collectors()...)
 	metrics.Registry.MustRegister(sequentialjob.Collectors()...)
 	metrics.Registry.MustRegister(podgroup.Collectors()...)

@@ -36,7 +36,7 @@ var (
 
 // source lists and watches the objects, and notes that the watch has begun.
 func (s *store) source() cache.ListerWatcher {
-	return &cache.ListWatch{
+	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 			if options.ResourceVersion == "0" {
 				options.ResourceVersion = "" // what is in a cache may have been long ago
@@ -50,7 +50,7 @@ func (s *store) source() cache.ListerWatcher {
 			}
 			return w, err
 		},
-	}
+	}, s.watch.watcher.objects)
 }
 
 // Transformer drops from listed objects what nobody judges, so that a list takes less memory until it is complete.
@@ -217,7 +217,7 @@ func (s *store) judge(wanted *object, found *unstructured.Unstructured) sets.Set
 	concerned := sets.New[types.NamespacedName]()
 	now := s.watch.watcher.clock.Now()
 	for until, j := range wanted.untils {
-		observed := Observation{State: v1alpha1.ObjectNotFound, Message: "it does not exist"}
+		observed := Observation{State: v1alpha1.ObjectNotFound}
 		if found != nil {
 			observed = observe(found, objects.Judge(found, until, s.watch.served.hasStatus, now))
 		}

@@ -45,7 +45,7 @@ func (w *Watcher) trigger(ctx context.Context, resource schema.GroupVersionResou
 	client := w.metadata.Resource(resource)
 	reflector := reflectors.Reflector{
 		Name: resource.Resource, Type: &metav1.PartialObjectMetadata{},
-		Source: &cache.ListWatch{
+		Source: cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 			ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
 				options.FieldSelector = selector
 				return client.List(ctx, options)
@@ -54,7 +54,7 @@ func (w *Watcher) trigger(ctx context.Context, resource schema.GroupVersionResou
 				options.FieldSelector = selector
 				return client.Watch(ctx, options)
 			},
-		},
+		}, w.metadata),
 		Failed: func(ctx context.Context, err error) {
 			watchErrors.Inc()
 			klog.FromContext(ctx).Error(err, "Could not watch what may make more objects readable, will retry", "resource", resource.GroupResource())

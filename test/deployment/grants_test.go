@@ -10,6 +10,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"example.com/podsequence/pkg/objectwatch"
 	"example.com/podsequence/test/harness/cluster"
 )
 
@@ -49,7 +50,7 @@ func (g grant) usedBy(requests []request) bool {
 }
 
 // grantsOf are the permissions that our manifests define for a program. Those that every cluster defines for its
-// schedulers are not ours to cut.
+// schedulers are not ours to cut. What groups may wait for is more than what any of them waits for.
 func grantsOf(s *site, component string) []grant {
 	s.Helper()
 	ours := client.MatchingLabels{"app.kubernetes.io/name": "podsequence", "app.kubernetes.io/component": component}
@@ -61,6 +62,9 @@ func grantsOf(s *site, component string) []grant {
 	program := "podsequence-" + component
 	var grants []grant
 	for _, role := range clusterRoles.Items {
+		if role.AggregationRule != nil || role.Labels[objectwatch.AggregationLabel] != "" {
+			continue
+		}
 		grants = append(grants, expand(program, "", role.Rules)...)
 	}
 	for _, role := range roles.Items {

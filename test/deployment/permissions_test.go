@@ -51,6 +51,7 @@ var unused = map[string]string{
 	"podsequence-controller: list replicationcontrollers":                         fallback,
 	"podsequence-controller: list namespaces":                                     fallback,
 	"podsequence-controller: list nodes":                                          fallback,
+	"podsequence-controller: list " + aggregatedRole:                              fallback,
 }
 
 const (
@@ -60,6 +61,7 @@ const (
 	coordinationDefinition  = "customresourcedefinitions.apiextensions.k8s.io deploymentcoordinations.apps.containerinfra.nl"
 	// What says whether there are PodGroups.
 	coschedulingDefinition = "customresourcedefinitions.apiextensions.k8s.io podgroups.scheduling.x-k8s.io"
+	aggregatedRole         = "clusterroles.rbac.authorization.k8s.io podsequence-controller-objects"
 	nativeService          = "apiservices.apiregistration.k8s.io v1beta1.scheduling.k8s.io"
 
 	fallback = "API servers that cannot stream a list as a watch are asked for it plainly"
@@ -89,6 +91,7 @@ func runSequence(s *site, ns string) {
 		{"of-another", controlplane.AnotherScheduler, sequenceGate},
 	}
 	sequence := MakeSequence(ns, "shop").
+		Objects("This", v1alpha1.ObjectReference{APIVersion: "v1", Kind: "Service", Name: "by-name"}).
 		Pods("By name", "by-name").Pods("By gate", "by-gate").Pods("Of another scheduler", "of-another").Obj()
 	sequence.Finalizers = []string{v1alpha1.FormerFinalizer}
 	create(s, sequence)

@@ -92,6 +92,10 @@ func Add(mgr manager.Manager, options Options) (*Holds, error) {
 			return nil, err
 		}
 	}
+	objects, err := newObjectSource(mgr.GetConfig())
+	if err != nil {
+		return nil, fmt.Errorf("make watcher of objects: %w", err)
+	}
 
 	reconciler, err := controller.New(controllerName, mgr, controller.Options{
 		MaxConcurrentReconciles: statusWriters,
@@ -105,6 +109,7 @@ func Add(mgr manager.Manager, options Options) (*Holds, error) {
 			clock:          clock.RealClock{},
 			pacer:          newPacer(clock.RealClock{}, options.StatusWrites, options.StatusWritesPerNamespace),
 			former:         newFormerFinalizers(mgr.GetClient()),
+			objects:        objects,
 			whyUnconfirmed: source.WhyUnconfirmed,
 		},
 	})
@@ -113,6 +118,9 @@ func Add(mgr manager.Manager, options Options) (*Holds, error) {
 	}
 	if err := reconciler.Watch(d); err != nil {
 		return nil, fmt.Errorf("watch feed: %w", err)
+	}
+	if err := reconciler.Watch(objects); err != nil {
+		return nil, fmt.Errorf("watch objects: %w", err)
 	}
 	if err := mgr.AddReadyzCheck(controllerName, readyz(mgr.Elected(), source.Why)); err != nil {
 		return nil, fmt.Errorf("add readiness check: %w", err)

@@ -29,6 +29,7 @@ type statusReconciler struct {
 	recorder events.EventRecorder
 	clock    clock.PassiveClock
 	pacer    *pacer
+	objects  objectWatcher
 	// former removes what the controller left that PodSequence replaces.
 	former *formerFinalizers
 	// whyUnconfirmed says why it takes long to find out whether a change of a namespace is missing; empty if it does not.
@@ -58,9 +59,11 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	if !ok {
 		r.pacer.forget(key)
 		r.former.forget(key)
+		r.objects.Forget(key)
 		forgetCounted(key)
 		return reconcile.Result{}, nil
 	}
+	r.wantObjects(key, report)
 	var again reconcile.Result
 	if r.former.isDue(key, report) {
 		if r.former.remove(ctx, key, report) {
@@ -68,8 +71,9 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 		}
 		again.RequeueAfter = finalizerAgain
 	}
-	if wait := r.pacer.confirming(key, report.Confirming()); wait > 0 {
-		return reconcile.Result{RequeueAfter: wait}, nil // when it is confirmed, that leads back here, too
+	objects, unseen := r.objectsOf(key, report)
+	if wait := r.pacer.confirming(key, report.Confirming() || unseen); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil // when it is confirmed, or seen, that leads back here, too
 	}
 
 	if report.Confirming() {
@@ -80,12 +84,13 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	before := report.Object.Status
 	// The API server keeps whole seconds: with a fraction, what is written would differ from what is read back.
 	after := report.Status(report.Object, r.clock.Now().Truncate(time.Second))
+	withObjects(&after, objects)
 	if equality.Semantic.DeepEqual(before, after) {
 		count(key, &after)
 		return again, nil
 	}
 	news := eventsFor(before, after, report.Problems)
-	if wait := r.turn(key, writeCost(&report.Object.Spec, &after), len(news), recordsPass(before, after)); wait > 0 {
+	if wait := r.turn(key, writeCost(&report.Object.Spec, &after), len(news), recordsPass(before, after) || turnsObjects(before, after)); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	object := withStatus(report, after)
@@ -116,9 +121,10 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 }
 
 // turn returns how long a status, and the events that follow it, have to wait for what is written for others. A pass that is not
-// recorded is lost with the pods that prove it, and pods then wait for its group again. So it does not wait for other namespaces.
-func (r *statusReconciler) turn(key types.NamespacedName, cost, events int, pass bool) time.Duration {
-	if pass {
+// recorded is lost with the pods that prove it, and pods then wait for its group again. The state of an object is what the scheduler
+// decides by. So what acts does not wait for other namespaces.
+func (r *statusReconciler) turn(key types.NamespacedName, cost, events int, acts bool) time.Duration {
+	if acts {
 		return r.pacer.budget.TurnToAct(key, cost)
 	}
 	return r.pacer.budget.TurnWithEvents(key, cost, events)

@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/objectwatch"
 	"example.com/podsequence/pkg/sequence"
 	"example.com/podsequence/pkg/statusbudget"
 	psttesting "example.com/podsequence/test/harness/builders"
@@ -42,6 +43,7 @@ type statusFixture struct {
 	finalizers [][]string
 	// listing is what cannot be listed.
 	listing string
+	objects *observations
 }
 
 func newStatusFixture() *statusFixture {
@@ -52,10 +54,11 @@ func newStatusFixture() *statusFixture {
 		}),
 		clock:    clock,
 		recorder: events.NewFakeRecorder(100),
+		objects:  &observations{seen: map[v1alpha1.ObjectReference]objectwatch.Observation{}},
 	}
 	f.statusReconciler = &statusReconciler{
 		engine: f.engine, statuses: f, recorder: f.recorder, clock: clock, pacer: newPacer(clock, nil, DefaultStatusWritesPerNamespace),
-		whyUnconfirmed: func(string) string { return f.listing }, former: newFormerFinalizers(f),
+		whyUnconfirmed: func(string) string { return f.listing }, former: newFormerFinalizers(f), objects: f.objects,
 	}
 	return f
 }

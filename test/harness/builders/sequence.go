@@ -69,6 +69,17 @@ func (w *SequenceWrapper) Suspend() *SequenceWrapper {
 	return w
 }
 
+// Objects appends a group without members that waits for objects.
+func (w *SequenceWrapper) Objects(name string, objects ...v1alpha1.ObjectReference) *SequenceWrapper {
+	return w.Group(v1alpha1.PodGroup{Name: name, Objects: objects})
+}
+
+// Awaiting makes the last group wait for these objects as well.
+func (w *SequenceWrapper) Awaiting(objects ...v1alpha1.ObjectReference) *SequenceWrapper {
+	w.last().Objects = append(w.last().Objects, objects...)
+	return w
+}
+
 // last is the group appended last.
 func (w *SequenceWrapper) last() *v1alpha1.PodGroup {
 	return &w.Spec.PodGroups[len(w.Spec.PodGroups)-1]

@@ -1,0 +1,126 @@
+package podsequence
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/workqueue"
+	"k8s.io/klog/v2"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
+	"sigs.k8s.io/controller-runtime/pkg/source"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/objectwatch"
+	"example.com/podsequence/pkg/sequence"
+)
+
+// objectWatcher says how the objects are that sequences wait for. An objectwatch.Watcher is one.
+type objectWatcher interface {
+	Want(sequence types.NamespacedName, references []v1alpha1.ObjectReference)
+	Forget(sequence types.NamespacedName)
+	Observe(sequence types.NamespacedName, reference *v1alpha1.ObjectReference) (o objectwatch.Observation, known bool)
+}
+
+// objectSource leads to the status reconciler when an object is not as it was: it is its second source.
+type objectSource struct {
+	*objectwatch.Watcher
+	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
+}
+
+var _ source.Source = &objectSource{}
+
+func newObjectSource(config *rest.Config) (*objectSource, error) {
+	s := &objectSource{}
+	watcher, err := objectwatch.New(config, func(key types.NamespacedName) { s.queue.Add(reconcile.Request{NamespacedName: key}) })
+	s.Watcher = watcher
+	return s, err
+}
+
+// Start watches until the context ends. The reconciler calls it once, when this process has come to lead.
+func (s *objectSource) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
+	s.queue = queue
+	go s.Run(klog.NewContext(ctx, klog.LoggerWithName(klog.FromContext(ctx), controllerName)))
+	return nil
+}
+
+// wantObjects names the objects to the watcher that a sequence waits for.
+func (r *statusReconciler) wantObjects(key types.NamespacedName, report sequence.Report) {
+	var references []v1alpha1.ObjectReference
+	for i := range report.Groups {
+		references = append(references, report.Groups[i].Objects...)
+	}
+	r.objects.Want(key, references)
+}
+
+// objectsOf returns the records of the objects that each group waits for. It reports whether some object has not been seen yet, though
+// nothing is known to be in the way. What is recorded of such an object stays.
+func (r *statusReconciler) objectsOf(key types.NamespacedName, report sequence.Report) (records [][]v1alpha1.ObjectStatus, unseen bool) {
+	recorded := map[v1alpha1.ObjectReference]*v1alpha1.ObjectStatus{}
+	if status := &report.Object.Status; status.ObservedUID == "" || status.ObservedUID == report.Object.UID {
+		recorded = sequence.ObjectRecords(status)
+	}
+	records = make([][]v1alpha1.ObjectStatus, len(report.Groups))
+	for i := range report.Groups {
+		for j := range report.Groups[i].Objects {
+			reference := &report.Groups[i].Objects[j]
+			observed, known := r.objects.Observe(key, reference)
+			before := recorded[*reference]
+			switch {
+			case known:
+				records[i] = append(records[i], record(reference, observed, before))
+			case before != nil:
+				records[i] = append(records[i], *before)
+				unseen = true
+			default:
+				unseen = true
+			}
+		}
+	}
+	return records, unseen
+}
+
+// record returns the record of an object. Since when it is satisfied it takes from what is recorded, if the object does not say and was
+// not otherwise in between, as far as anybody can know.
+func record(reference *v1alpha1.ObjectReference, o objectwatch.Observation, before *v1alpha1.ObjectStatus) v1alpha1.ObjectStatus {
+	status := v1alpha1.ObjectStatus{
+		APIVersion: reference.APIVersion, Kind: reference.Kind, Namespace: reference.Namespace, Name: reference.Name, Until: reference.Until,
+		UID: o.UID, Generation: o.Generation, State: o.State, Message: o.Message,
+	}
+	if o.State != v1alpha1.ObjectSatisfied {
+		return status
+	}
+	switch wasSo := before != nil && before.State == v1alpha1.ObjectSatisfied && before.UID == o.UID && before.Since != nil; {
+	case !o.Since.IsZero():
+		status.Since = new(metav1.NewTime(o.Since))
+	case wasSo && !o.Turned:
+		status.Since = before.Since
+	default:
+		status.Since = new(metav1.NewTime(o.Seen))
+	}
+	status.Since.Time = status.Since.Truncate(time.Second) // as the API server keeps it
+	return status
+}
+
+// withObjects puts the records of objects into a status.
+func withObjects(status *v1alpha1.PodSequenceStatus, records [][]v1alpha1.ObjectStatus) {
+	for i := range status.Groups[:min(len(status.Groups), len(records))] {
+		status.Groups[i].Objects = records[i]
+	}
+	sequence.CutObjectMessages(status.Groups)
+}
+
+// turnsObjects reports whether a status says of some object that it is in another state than the one before it. The scheduler decides
+// by that.
+func turnsObjects(before, after v1alpha1.PodSequenceStatus) bool {
+	was := sequence.ObjectRecords(&before)
+	return slices.ContainsFunc(after.Groups, func(group v1alpha1.GroupStatus) bool {
+		return slices.ContainsFunc(group.Objects, func(now v1alpha1.ObjectStatus) bool {
+			other := was[sequence.ReferenceOf(&now)]
+			return other == nil || other.State != now.State || other.UID != now.UID
+		})
+	})
+}

@@ -1,0 +1,127 @@
+package podsequence
+
+import (
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/objectwatch"
+	psttesting "example.com/podsequence/test/harness/builders"
+)
+
+// observations are a watcher of objects that sees what the test says.
+type observations struct {
+	seen   map[v1alpha1.ObjectReference]objectwatch.Observation
+	wanted []v1alpha1.ObjectReference
+}
+
+func (o *observations) Want(_ types.NamespacedName, references []v1alpha1.ObjectReference) {
+	o.wanted = references
+}
+
+func (o *observations) Forget(types.NamespacedName) { o.wanted = nil }
+
+func (o *observations) Observe(_ types.NamespacedName, reference *v1alpha1.ObjectReference) (objectwatch.Observation, bool) {
+	seen, known := o.seen[*reference]
+	return seen, known
+}
+
+var tls = v1alpha1.ObjectReference{APIVersion: "cert-manager.io/v1", Kind: "Certificate", Name: "tls", Until: "Ready"}
+
+func certified() *psttesting.SequenceWrapper {
+	return psttesting.MakeSequence("shop", "backend").UID("u1").Objects("Certificate", tls).Pods("Frontend", "web")
+}
+
+// lastObject is what was last written of the certificate.
+func (f *statusFixture) lastObject() v1alpha1.ObjectStatus {
+	return f.written[len(f.written)-1].Status.Groups[0].Objects[0]
+}
+
+func TestWhatIsSeenOfObjectsIsRecorded(t *testing.T) {
+	f := newStatusFixture()
+	f.answer(f.engine.ApplySequence(certified().Obj()))
+	assert.Equal(t, confirmGrace, f.reconcile(t), "the object is about to be seen")
+	assert.Equal(t, []v1alpha1.ObjectReference{tls}, f.objects.wanted)
+	assert.Empty(t, f.written)
+
+	f.objects.seen[tls] = objectwatch.Observation{State: v1alpha1.ObjectWaiting, UID: "a", Generation: 2, Message: "Ready is False"}
+	f.reconcile(t)
+	waiting := v1alpha1.ObjectStatus{
+		APIVersion: tls.APIVersion, Kind: tls.Kind, Name: tls.Name, Until: "Ready", UID: "a", Generation: 2,
+		State: v1alpha1.ObjectWaiting, Message: "Ready is False",
+	}
+	require.Len(t, f.written, 1)
+	assert.Equal(t, waiting, f.lastObject())
+
+	f.watchBrings()
+	f.clock.SetTime(f.clock.Now().Add(writeInterval))
+	seen := f.clock.Now()
+	f.objects.seen[tls] = objectwatch.Observation{State: v1alpha1.ObjectSatisfied, UID: "a", Generation: 3, Seen: seen, Turned: true}
+	f.reconcile(t)
+	assert.Equal(t, v1alpha1.ObjectSatisfied, f.lastObject().State)
+	assert.Equal(t, seen.Truncate(time.Second), f.lastObject().Since.Time)
+	f.answer(f.engine.ApplySequence(f.written[len(f.written)-1].DeepCopy()))
+	f.clock.SetTime(f.clock.Now().Add(writeInterval))
+	f.reconcile(t)
+	assert.Equal(t, v1alpha1.GroupPassed, f.written[len(f.written)-1].Status.Groups[0].Phase, "the engine decides by the record")
+}
+
+// What a restarted controller has not seen yet stays as it is recorded.
+func TestRecordsStayUntilObjectsAreSeen(t *testing.T) {
+	f := newStatusFixture()
+	before := f.clock.Now().Add(-time.Hour).Truncate(time.Second)
+	ps := certified().Obj()
+	ps.Status.ObservedUID = ps.UID
+	ps.Status.Groups = []v1alpha1.GroupStatus{{Name: "Certificate", Objects: []v1alpha1.ObjectStatus{{
+		APIVersion: tls.APIVersion, Kind: tls.Kind, Name: tls.Name, Until: "Ready", UID: "a", State: v1alpha1.ObjectSatisfied,
+		Since: new(metav1.NewTime(before)),
+	}}}}
+	f.answer(f.engine.ApplySequence(ps))
+	assert.Positive(t, f.reconcile(t))
+	f.clock.SetTime(f.clock.Now().Add(confirmGrace))
+	f.reconcile(t)
+	assert.Equal(t, v1alpha1.ObjectSatisfied, f.lastObject().State)
+
+	now := f.clock.Now()
+	for name, tc := range map[string]struct {
+		seen objectwatch.Observation
+		want time.Time
+	}{
+		"it has been so":           {objectwatch.Observation{UID: "a", Seen: now}, before},
+		"it was not so in between": {objectwatch.Observation{UID: "a", Seen: now, Turned: true}, now.Truncate(time.Second)},
+		"it is another":            {objectwatch.Observation{UID: "b", Seen: now}, now.Truncate(time.Second)},
+		"its condition says when":  {objectwatch.Observation{UID: "a", Seen: now, Since: before.Add(time.Minute)}, before.Add(time.Minute)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.seen.State = v1alpha1.ObjectSatisfied
+			assert.Equal(t, tc.want, record(&tls, tc.seen, &ps.Status.Groups[0].Objects[0]).Since.Time)
+		})
+	}
+	f.objects.seen[tls] = objectwatch.Observation{State: v1alpha1.ObjectNotFound}
+	f.watchBrings()
+	f.clock.SetTime(f.clock.Now().Add(writeInterval))
+	f.reconcile(t)
+	assert.Equal(t, v1alpha1.ObjectNotFound, f.lastObject().State, "it was deleted meanwhile")
+	assert.Nil(t, f.lastObject().Since)
+}
+
+// A status that a backup tool restored is of another object.
+func TestRecordsOfAnotherSequenceAreDropped(t *testing.T) {
+	f := newStatusFixture()
+	ps := certified().Obj()
+	ps.Status.ObservedUID = "another"
+	ps.Status.Groups = []v1alpha1.GroupStatus{{Name: "Certificate", Objects: []v1alpha1.ObjectStatus{{
+		APIVersion: tls.APIVersion, Kind: tls.Kind, Name: tls.Name, Until: "Ready", UID: "a", State: v1alpha1.ObjectSatisfied,
+	}}}}
+	f.answer(f.engine.ApplySequence(ps))
+	f.reconcile(t)
+	f.clock.SetTime(f.clock.Now().Add(confirmGrace))
+	f.reconcile(t)
+	require.NotEmpty(t, f.written)
+	assert.Empty(t, f.written[0].Status.Groups[0].Objects)
+}
