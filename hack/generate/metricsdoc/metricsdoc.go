@@ -21,6 +21,7 @@ import (
 	"example.com/podsequence/pkg/definitions"
 	"example.com/podsequence/pkg/feed"
 	plugin "example.com/podsequence/pkg/plugins/podsequence"
+	"example.com/podsequence/pkg/objectwatch"
 	"example.com/podsequence/pkg/podgroupwatch"
 	"example.com/podsequence/pkg/podwriter"
 )
@@ -48,7 +49,7 @@ var sections = []section{
 		}},
 	{"podsequence-scheduler", "", [][]prometheus.Collector{plugin.Collectors()}},
 	{"podsequence-controller: PodSequence and ClusterPodSequence", "Only the leading replica counts.",
-		[][]prometheus.Collector{{buildinfo.SchedulerExpected}, podsequence.Collectors()}},
+		[][]prometheus.Collector{{buildinfo.SchedulerExpected}, podsequence.Collectors(), objectwatch.Collectors()}},
 	{names, "Only with the flag `--metrics-sequence-names`, and only while such a sequence exists.",
 		[][]prometheus.Collector{podsequence.CollectorsByName()}},
 	{"podsequence-controller: SequentialJob", "", [][]prometheus.Collector{sequentialjob.Collectors()}},

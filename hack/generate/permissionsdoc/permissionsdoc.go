@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	rbacv1 "k8s.io/api/rbac/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/kubernetes/plugin/pkg/auth/authorizer/rbac/bootstrappolicy"
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
@@ -168,13 +169,20 @@ func render(kustomization string) (manifestsOf, error) {
 		return manifestsOf{}, fmt.Errorf("render %s: %w", kustomization, err)
 	}
 	found := manifestsOf{roles: map[rbacv1.RoleRef]map[string][]rbacv1.PolicyRule{}}
+	var clusterRoles []rbacv1.ClusterRole
 	for _, resource := range resources.Resources() {
 		text, err := resource.AsYAML()
 		if err != nil {
 			return found, fmt.Errorf("encode %s: %w", resource.CurId(), err)
 		}
 		switch resource.GetKind() {
-		case "ClusterRole", "Role":
+		case "ClusterRole":
+			var role rbacv1.ClusterRole
+			if err := yaml.Unmarshal(text, &role); err != nil {
+				return found, fmt.Errorf("decode %s: %w", resource.CurId(), err)
+			}
+			clusterRoles = append(clusterRoles, role)
+		case "Role":
 			var role rbacv1.Role
 			if err := yaml.Unmarshal(text, &role); err != nil {
 				return found, fmt.Errorf("decode %s: %w", resource.CurId(), err)
@@ -188,7 +196,26 @@ func render(kustomization string) (manifestsOf, error) {
 			found.bindings = append(found.bindings, binding)
 		}
 	}
+	for i := range clusterRoles {
+		role := &clusterRoles[i]
+		found.add("ClusterRole", "", role.Name, append(role.Rules, aggregated(role, clusterRoles)...))
+	}
 	return found, nil
+}
+
+// aggregated are the rules that kube-controller-manager copies into a role from others.
+func aggregated(role *rbacv1.ClusterRole, from []rbacv1.ClusterRole) (rules []rbacv1.PolicyRule) {
+	if role.AggregationRule == nil {
+		return nil
+	}
+	for _, selector := range role.AggregationRule.ClusterRoleSelectors {
+		for _, other := range from {
+			if labels.SelectorFromSet(selector.MatchLabels).Matches(labels.Set(other.Labels)) {
+				rules = append(rules, other.Rules...)
+			}
+		}
+	}
+	return rules
 }
 
 func (m *manifestsOf) add(kind, namespace, name string, rules []rbacv1.PolicyRule) {
