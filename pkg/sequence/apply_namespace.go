@@ -8,7 +8,6 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/confirmation"
 	"example.com/podsequence/pkg/sequence/inventory"
-	"example.com/podsequence/pkg/sequence/readiness"
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
@@ -152,7 +151,7 @@ func (s *sequence) reconfirmGroups(before, after spec.NamespaceGroups, now Quest
 	for _, d := range s.domains {
 		for _, state := range d.groupStates {
 			if before.Has(state.group) != after.Has(state.group) {
-				state.dirty, state.lastNeed, state.changed = true, readiness.Need{Required: -1}, state.changed.And(now)
+				state.dirty, state.lastNeed, state.changed = true, keptNeed{required: -1}, state.changed.And(now)
 				state.witness = confirmation.Witness{}
 				tx.markDirty(d)
 			}

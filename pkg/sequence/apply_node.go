@@ -27,12 +27,12 @@ func (k *knowledge) replaceNodes(objects []*corev1.Node, tx *transaction) {
 
 func (k *knowledge) applyNode(object *corev1.Node, tx *transaction) {
 	view, old := &node{Node: inventory.ViewNode(object)}, k.nodes.byName[object.Name]
-	if old != nil {
+	if view.LookedAt(k.now); old != nil {
 		if !inventory.Newer(view.ResourceVersion, old.ResourceVersion) {
 			return
 		}
 		view.FollowBoot(&old.Node)
-		if old.Same(&view.Node) {
+		if old.Same(&view.Node) && old.SameConditions(&view.Node, k.asksNodes) {
 			old.Renew(&view.Node)
 			return
 		}
@@ -152,7 +152,9 @@ func (k *knowledge) reportTrouble(before, now *node, tx *transaction) {
 
 // setNode makes the node that of the domain, or none. Which members count as done may depend on when it was created.
 func (d *domain) setNode(n *node, tx *transaction) {
+	before := d.node
 	d.node = n
+	d.noteConditions(before)
 	for _, state := range d.groupStates {
 		state.dirty = true
 		for p := range state.members {

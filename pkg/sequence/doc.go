@@ -47,7 +47,7 @@
 //	confirm.go, progress_facts.go             what must be known before something counts
 //	failures.go                               which members failed and are gone
 //	equivalenceclass.go, pin.go, room.go      who may use which node
-//	domain.go                                 a sequence in the cluster or on a node
+//	domain.go, nodeconditions.go              a sequence in the cluster or on a node
 //	questions.go                              what was asked, and what is known of the answers
 //	pods.go, workloads.go                     what is known of one kind of thing
 //	sequences.go, nodes.go, objects.go

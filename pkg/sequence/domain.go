@@ -18,7 +18,7 @@ import (
 // is on such an empty node follows from the node's labels alone, so nothing is kept for it. A domain is made when something comes
 // to the node, and dropped when it is as if nothing had ever been there.
 //
-// An eager sequence has a domain for every node, because its empty nodes differ in more: a time-out after which it goes on, or a
+// An eager sequence has a domain for every node, because its empty nodes differ in more: they have conditions, a time-out after which it goes on, or a
 // wait of a group that needs no pods, counts from when the node and the sequence were there together, and a suspension keeps
 // what it found where groups are not for every node.
 
@@ -348,7 +348,7 @@ func (d *domain) unmatchedGroups() spec.GroupSet {
 
 func (d *domain) isUnmatched(i int) bool {
 	if state := d.find(i); state != nil {
-		return state.lastNeed.NothingMatches()
+		return state.lastNeed.nothing && state.lastNeed.required == 0 // as readiness.Need.NothingMatches
 	}
 	if d.sequence.groups[i].WithoutMembers {
 		return false

@@ -58,6 +58,18 @@ func TestASequenceTakesMemoryWhereItHasSomething(t *testing.T) {
 				engine.ApplyWorkload(set)
 			},
 		},
+		"it asks for a condition of every node": {
+			edit: func(w *SequenceWrapper) {
+				if len(w.Spec.PodGroups) == 64 {
+					asksForHealth(w)
+				}
+			}, most: 1200 << 10,
+			after: func(engine answering) {
+				for i := range nodes {
+					engine.ApplyNode(reporting(fleetNode(i, "2"), "example.com/Healthy", corev1.ConditionTrue))
+				}
+			},
+		},
 		"a DaemonSet was due on every node": {
 			edit: plain, most: 200 << 10,
 			after: func(engine answering) {

@@ -15,6 +15,7 @@ func (d *domain) facts(i int) readiness.Group {
 	facts := readiness.Group{Group: g.Group, Members: &state.sums, Demands: &state.demands, Objects: g.objects, OnNode: d.isNode()}
 	if facts.OnNode {
 		facts.MissingOnNode, facts.GoingOnNode = d.missing(g)
+		facts.Unmet = d.unmet(g)
 	} else if len(d.sequence.failures.byUID) > 0 {
 		facts.Lost = d.sequence.lost(i)
 	}
@@ -29,6 +30,9 @@ func (d *domain) need(i int) readiness.Need {
 	facts := d.facts(i)
 	need := facts.Need()
 	need.Trials = d.trialsOf(i)
+	if need.Unmet != 0 && d.node != nil {
+		need.Lacks = readiness.UnmetText(d.sequence.groups[i].NodeConditions, &d.node.Node)
+	}
 	return need
 }
 
@@ -36,7 +40,7 @@ func (d *domain) need(i int) readiness.Need {
 // something else that comes without one.
 func (d *domain) expects(group int) bool {
 	state := d.find(group)
-	return state != nil && state.lastNeed.Expected > 0 || d.sequence.groups[group].OnEveryNode
+	return state != nil && state.lastNeed.expected > 0 || d.sequence.groups[group].OnEveryNode
 }
 
 // evaluate works out anew the groups that the transaction may have changed. It must come before advance.
@@ -63,6 +67,14 @@ func (d *domain) evaluateGroup(i int) (need readiness.Need, satisfied bool) {
 	return need, !d.sequence.refused() && facts.IsSatisfied(need)
 }
 
+// kept is as much of what a group needs as is compared with what it needs later.
+func kept(n *readiness.Need) keptNeed {
+	return keptNeed{
+		required: n.Required, expected: n.Expected, missing: n.Missing, stale: n.Stale, beforeBoot: n.BeforeBoot, lost: n.Lost,
+		certain: n.Certain, nothing: n.Nothing, podGroupShort: n.PodGroupShort, unseen: n.Unseen, incomplete: n.Incomplete, going: n.Going,
+	}
+}
+
 // noteChange notes as of when the sums are what they are.
 func (s *groupState) noteChange(question Question, version string) {
 	s.changed = s.changed.And(question)
@@ -74,8 +86,8 @@ func (s *groupState) noteChange(question Question, version string) {
 
 // settleGroup enters what a group needs now, and since when it is satisfied. What else is needed than before must be confirmed anew.
 func (d *domain) settleGroup(state *groupState, need readiness.Need, satisfied bool, k *knowledge, tx *transaction) {
-	if need.Ready = 0; !state.satisfied || need != state.lastNeed || tx.relisted {
-		state.question, state.lastNeed, state.confirmed = state.changed, need, false
+	if kept := kept(&need); !state.satisfied || kept != state.lastNeed || tx.relisted {
+		state.question, state.lastNeed, state.confirmed = state.changed, kept, false
 	}
 	if g := d.sequence.groups[state.group]; g.watchedSince.IsZero() {
 		g.watchedSince = k.now.Truncate(time.Second)
@@ -105,7 +117,7 @@ func (d *domain) sinceFacts(i int, satisfied bool, now time.Time) readiness.Sinc
 // recordedSince is since when the group is satisfied as status says; zero if it says that the group is not. It is not known if
 // status does not speak of the group as it is defined now. Of a node it speaks of one group.
 func (d *domain) recordedSince(i int) (since time.Time, known bool) {
-	if d.sequence.groups[i].WithoutMembers {
+	if g := d.sequence.groups[i]; g.WithoutMembers && len(g.NodeConditions) == 0 {
 		return time.Time{}, false // what it waits for says itself since when
 	}
 	record := d.sequence.record(i)
@@ -125,9 +137,9 @@ func (d *domain) recordedSince(i int) (since time.Time, known bool) {
 	return timeOf(node.SatisfiedAt), true
 }
 
-// readySince is when the last of the pods and objects that the group needs turned ready, as they themselves say; zero if it needs none.
+// readySince is when the last of the pods, objects and conditions of the node that the group needs turned ready, as they themselves say; zero if it needs none.
 func (d *domain) readySince(i int) time.Time {
-	return latest(d.podsReadySince(i), d.sequence.groups[i].objects.Since())
+	return latest(d.podsReadySince(i), latest(d.sequence.groups[i].objects.Since(), d.conditionsSince(i)))
 }
 
 // podsReadySince is when the last of the pods that the group needs turned ready; zero if it needs none. Of each workload only as many pods

@@ -25,6 +25,8 @@ func (o *oracle) seeNode(node *corev1.Node) {
 	boot, id := o.boots[node.Name], node.Status.NodeInfo.BootID
 	beat, readyFor := heartbeat(node)
 	apart := beat.Sub(boot.at)
+	same, boots := boot.node == node.UID, false
+	settled := (readyFor >= time.Minute || readyFor <= -time.Minute) && (apart >= time.Minute || apart <= -time.Minute)
 	switch {
 	case boot.node != node.UID:
 		boot = lastBoot{node: node.UID, id: id}
@@ -32,17 +34,18 @@ func (o *oracle) seeNode(node *corev1.Node) {
 	case boot.id == "":
 		boot.id = id
 	case boot.id != id:
-		boot.id = id
+		boot.id, boots = id, true
 		for _, heard := range []time.Time{beat, boot.beat} { // the clock may have been set back meanwhile
 			if heard.After(boot.at) {
 				boot.at = heard
 			}
 		}
-	case (readyFor >= time.Minute || readyFor <= -time.Minute) && (apart >= time.Minute || apart <= -time.Minute):
+	case settled:
 		boot.at = time.Time{}
 	}
 	boot.beat = beat
 	o.boots[node.Name] = boot
+	o.seeConditions(node, same, boots, settled)
 }
 
 // heartbeat is when the node's kubelet last reported, and for how long it had been ready then.
@@ -91,7 +94,7 @@ func (w *randomWorld) report(node *corev1.Node, boots bool) {
 	if w.oneIn(12) {
 		ready.LastHeartbeatTime = metav1.Time{} // as no kubelet does
 	}
-	node.Status.Conditions = []corev1.NodeCondition{ready}
+	node.Status.Conditions = append([]corev1.NodeCondition{ready}, othersThanReady(node)...)
 	if boots {
 		node.Status.NodeInfo.BootID = pick(w, fmt.Sprintf("boot-%d", w.serial), fmt.Sprintf("boot-%d", w.serial), "")
 	}

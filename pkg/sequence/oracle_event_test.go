@@ -298,6 +298,7 @@ func (c *comparison) count() {
 	c.countTrials()
 	c.countReached()
 	c.countObjects()
+	c.countConditionsSeen()
 	for _, v := range c.oracle.views {
 		c.oracle.countOverride(v, see)
 		for _, course := range v.courses {

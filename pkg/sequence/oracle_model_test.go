@@ -73,6 +73,8 @@ type oracle struct {
 	// looked at, and the time before.
 	boots                       map[string]lastBoot
 	outlivedNow, outlivedBefore sets.Set[types.UID]
+	// said is what was said of nodes, now, and as of when last looked at, and the time before.
+	said, saidNow, saidBefore map[string]saidOfNode
 	// peers are the Jobs that were there beside one that failed, by its UID.
 	peers map[types.UID][]string
 	// goneSuccessors are Jobs that succeeded one that failed and is still there, by its UID.
@@ -152,7 +154,7 @@ func newOracle(definitions map[string]string) *oracle {
 		objects: map[string]map[string]metav1.Object{}, memories: map[types.UID]*memory{}, definitions: definitions,
 		refused: sets.New[types.UID](), allowed: map[types.UID]time.Time{},
 		peers: map[types.UID][]string{}, goneSuccessors: map[types.UID][]*batchv1.Job{}, wasSuperseded: sets.New[types.UID](), unfinished: map[types.UID]metav1.Object{}, readyAt: map[types.UID]time.Time{},
-		notBefore: map[types.UID]time.Time{}, steadyAt: map[types.UID]time.Time{}, boots: map[string]lastBoot{}, used: map[string]corev1.ResourceList{},
+		notBefore: map[types.UID]time.Time{}, steadyAt: map[types.UID]time.Time{}, boots: map[string]lastBoot{}, said: map[string]saidOfNode{}, used: map[string]corev1.ResourceList{},
 		dryRuns: map[types.UID]*dryCount{}, starts: map[types.UID]*startCount{}, shouldRun: map[pairing]bool{}, reached: newOracleReached(), byUID: map[types.UID]metav1.Object{},
 	}
 }
@@ -276,6 +278,8 @@ func (o *oracle) settle() {
 	}
 	o.pods = all[*corev1.Pod](o, "Pod")
 	maps.DeleteFunc(o.boots, func(name string, _ lastBoot) bool { return o.node(name) == nil })
+	maps.DeleteFunc(o.said, func(name string, _ saidOfNode) bool { return o.node(name) == nil })
+	o.saidBefore, o.saidNow = o.saidNow, maps.Clone(o.said)
 	o.noteOutlived()
 	o.settleReached()
 	o.byUID = map[types.UID]metav1.Object{}
@@ -362,7 +366,7 @@ func (o *oracle) look(ps *v1alpha1.PodSequence, cluster *v1alpha1.ClusterPodSequ
 			if c.node == "" {
 				c.groups = append(c.groups, o.addObjects(v, i, o.count(v, i)))
 			} else {
-				c.groups = append(c.groups, o.addObjects(v, i, o.countOnNode(v, i, c.node)))
+				c.groups = append(c.groups, o.addConditions(ps.Spec.PodGroups[i], c.node, o.addObjects(v, i, o.countOnNode(v, i, c.node))))
 			}
 		}
 	}

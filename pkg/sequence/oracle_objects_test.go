@@ -31,13 +31,13 @@ type oracleObjects map[types.UID]map[v1alpha1.ObjectReference]oracleObject
 func hasObjects(g v1alpha1.PodGroup) bool { return len(g.Objects) > 0 }
 
 func isMemberless(g v1alpha1.PodGroup) bool {
-	return hasObjects(g) && len(g.Pods) == 0 && g.PodSelector == nil
+	return waitsForMore(g) && len(g.Pods) == 0 && g.PodSelector == nil
 }
 
 // isEverywhere reports whether a group of scope Node has something to wait for also where none of its members is.
 func isEverywhere(g v1alpha1.PodGroup) bool {
 	none := makesSense(g) && g.MinAvailable != nil && *g.MinAvailable == intstr.FromInt32(0)
-	return hasObjects(g) && (none || isMemberless(g))
+	return waitsForMore(g) && (none || isMemberless(g))
 }
 
 // referencesIn are the objects that a group waits for.

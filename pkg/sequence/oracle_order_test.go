@@ -58,6 +58,9 @@ func definitionsOf(v *view) []string {
 		if hasObjects(g) {
 			defines = append(defines, setOf(referencesIn(g)))
 		}
+		if len(g.NodeConditions) > 0 {
+			defines = append(defines, inAnyOrder(g.NodeConditions))
+		}
 		if ps.Spec.Scope == v1alpha1.ScopeNode {
 			defines = append(defines, ps.Spec.Scope)
 		}
@@ -168,7 +171,7 @@ func (o *oracle) run(v *view, c *course) {
 		if known && reached && (!c.suspended || c.released[i]) && !wasPassed {
 			timedOut = g.Timeout != "" && o.timedOut(v, c, i, deadline)
 			inTime := s.since.Before(deadline.Truncate(time.Second))                                                       // though it is told late
-			needsNone := c.node != "" && g.MinAvailable != nil && *g.MinAvailable == intstr.FromInt32(0) && !hasObjects(g) // it is never late
+			needsNone := c.node != "" && g.MinAvailable != nil && *g.MinAvailable == intstr.FromInt32(0) && !waitsForMore(g) // it is never late
 			if s.satisfied && o.applies(g, c.node) && (!timedOut || inTime || waitOver || needsNone) {
 				v.memory.once.Insert(at)
 				timedOut = false

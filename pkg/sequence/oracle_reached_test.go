@@ -128,12 +128,18 @@ func reachedAt(p *corev1.Pod, what string, since map[types.UID]map[string]time.T
 }
 
 // aside does something by chance that changes nothing of what happens by chance after it: the worlds of a seed stay what they were.
-func (w *randomWorld) aside(do func()) {
+func (w *randomWorld) aside(do func()) { w.asideBy(2, do) }
+
+// asideBy is aside for what happens by another chance: nor does it change what aside does.
+func (w *randomWorld) asideBy(number uint64, do func()) {
 	main := w.Rand
-	if w.second == nil {
-		w.second = rand.New(rand.NewPCG(w.seed, 2))
+	if w.others == nil {
+		w.others = map[uint64]*rand.Rand{}
 	}
-	w.Rand = w.second
+	if w.others[number] == nil {
+		w.others[number] = rand.New(rand.NewPCG(w.seed, number))
+	}
+	w.Rand = w.others[number]
 	do()
 	w.Rand = main
 }

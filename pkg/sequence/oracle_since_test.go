@@ -64,7 +64,7 @@ func (o *oracle) recordedSince(v *view, c *course, i int) (since time.Time, isRe
 
 // news is the latest time at which a pod that counts turned ready, or a Job complete, of which this event tells.
 func (o *oracle) news(v *view, i int, g groupCount) time.Time {
-	news := g.objectsNews
+	news := later(g.objectsNews, g.conditionsNews)
 	for uid, at := range g.times {
 		switch was := o.before[types.UID(strings.Split(uid, "/")[0])].(type) {
 		case *corev1.Pod:

@@ -41,15 +41,17 @@ type groupCount struct {
 	enough int
 	// objectsSince is when the last of its objects came to be as required, and objectsNews the same if this event told of any.
 	objectsSince, objectsNews time.Time
+	// conditionsSince and conditionsNews are the same of the conditions of the node.
+	conditionsSince, conditionsNews time.Time
 }
 
 // readySince is when the last of the pods and objects that the group needs had reached what it requires.
 func (c groupCount) readySince() time.Time {
 	if len(c.needed) == 0 {
-		return c.objectsSince
+		return later(c.objectsSince, c.conditionsSince)
 	}
 	slices.SortFunc(c.needed, time.Time.Compare)
-	return later(c.objectsSince, c.needed[min(max(c.enough, 1), len(c.needed))-1])
+	return later(c.objectsSince, c.conditionsSince, c.needed[min(max(c.enough, 1), len(c.needed))-1])
 }
 
 // placedIn is the first group by selector that selects the workload's pods, or -1.

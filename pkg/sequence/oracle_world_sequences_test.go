@@ -124,6 +124,9 @@ func (w *randomWorld) randomGroup(scope v1alpha1.Scope) v1alpha1.PodGroup {
 		g.NodeSelector = map[string]v1alpha1.LabelValue{"pool": pick[v1alpha1.LabelValue](w, "a", "b")}
 	}
 	w.aside(func() { w.requireObjects(&g) })
+	if scope == v1alpha1.ScopeNode {
+		w.asideBy(3, func() { w.requireConditions(&g) })
+	}
 	return g
 }
 

@@ -59,8 +59,8 @@ type randomWorld struct {
 	// that does not know yet that it is gone.
 	late bool
 	seed uint64
-	// second is what aside chooses by; nil before it does.
-	second *rand.Rand
+	// others are what aside chooses by, by number.
+	others map[uint64]*rand.Rand
 }
 
 var worldEpoch = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -239,10 +239,12 @@ func (w *randomWorld) stepNodes(*comparison) []event {
 		node.Labels = map[string]string{corev1.LabelHostname: name, "pool": pick(w, "a", "b")}
 		node.Status.Allocatable = w.randomRoom()
 		w.report(node, true)
+		w.asideBy(3, func() { w.sayOf(node) })
 		w.put("Node", node)
 		return nil
 	}
 	node = node.DeepCopy()
+	w.asideBy(3, func() { w.sayOf(node) })
 	switch w.IntN(13) {
 	case 0:
 		w.drop("Node", node)

@@ -357,6 +357,7 @@ func (k *knowledge) reportNode(d *domain, sums []report.Group) (node report.Node
 			sums[i].Ready += min(n.Ready, n.Expected)
 		}
 		if n.Expected > 0 || (g.OnEveryNode && d.applies(g)) {
+			takesPart = takesPart || len(g.NodeConditions) > 0
 			involved = append(involved, i)
 		}
 	}

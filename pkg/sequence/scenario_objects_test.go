@@ -1,6 +1,7 @@
 package sequence
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -138,6 +139,8 @@ func parseGroupOption(t *testing.T, d *datadriven.TestData, ps *SequenceWrapper,
 		g.Skip = true
 	case "object":
 		g.Objects = append(g.Objects, awaitedObject(value))
+	case "node":
+		g.NodeConditions = append(g.NodeConditions, awaitedCondition(value))
 	default:
 		d.Fatalf(t, "unknown option %s", option)
 	}
@@ -343,7 +346,8 @@ func (s *scenario) parseNode(t *testing.T, d *datadriven.TestData, name string) 
 		CreationTimestamp: s.now(), Labels: map[string]string{corev1.LabelHostname: name},
 	}}
 	if old := s.nodes[name]; old != nil {
-		node.CreationTimestamp, node.Status.NodeInfo, node.Status.Conditions = old.CreationTimestamp, old.Status.NodeInfo, old.Status.Conditions
+		node.CreationTimestamp, node.Status.NodeInfo = old.CreationTimestamp, old.Status.NodeInfo
+		node.Status.Conditions = slices.Clone(old.Status.Conditions)
 	}
 	for _, arg := range d.CmdArgs[1:] {
 		switch arg.Key {
@@ -357,6 +361,8 @@ func (s *scenario) parseNode(t *testing.T, d *datadriven.TestData, name string) 
 			node.Spec.Unschedulable = true
 		case "offers":
 			node.Status.Allocatable = resourcesOf(strings.Join(arg.Vals, " "))
+		case "says":
+			s.sayOfNode(t, d, node, arg.Vals)
 		case "boot":
 			node.Status.NodeInfo.BootID = arg.Vals[0]
 			s.reportReady(node)
@@ -384,11 +390,11 @@ func (s *scenario) parseNode(t *testing.T, d *datadriven.TestData, name string) 
 
 // reportReady makes the node's kubelet report now that the node is ready.
 func (s *scenario) reportReady(node *corev1.Node) {
-	since := s.now()
-	if len(node.Status.Conditions) > 0 {
-		since = node.Status.Conditions[0].LastTransitionTime
+	since, others := s.now(), node.Status.Conditions
+	if len(others) > 0 && others[0].Type == corev1.NodeReady {
+		since, others = others[0].LastTransitionTime, others[1:]
 	}
-	node.Status.Conditions = []corev1.NodeCondition{
+	node.Status.Conditions = append([]corev1.NodeCondition{
 		{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: s.now(), LastTransitionTime: since},
-	}
+	}, others...)
 }

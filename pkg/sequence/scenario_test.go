@@ -31,7 +31,7 @@ import (
 //	                    a PodSequence, for from= of another namespace that points here; a line of input is a group, TITLE: MEMBERS [; OPTION]...
 //	                    MEMBERS is db-0 db-1 | tier=db | * | none
 //	                    OPTION is complete | min=N | min=N% | expect=N | min-ready=N | wait=D | timeout=D | on-timeout=P | on=KEY=VALUE (nodes) | after=TITLE TITLE | skip
-//	                    | object=KIND/NAME[:UNTIL]
+//	                    | object=KIND/NAME[:UNTIL] | node=TYPE[:STATUS][:pass]
 //	cluster-sequence NAME ...
 //	                    a ClusterPodSequence, as sequence; a group has one OPTION more: in=NS,NS | where=KEY=VALUE | where=*
 //	remove-sequence NAME
@@ -43,6 +43,7 @@ import (
 //	deployment | replicaset | statefulset | daemonset | job | replicationcontroller NAME ...    see scenario_objects_test.go
 //	remove-deployment NAME, and so on
 //	node NAME [uid=U] [labels=(k=v)] [taint=KEY] [cordoned] [offers=(RESOURCE=N,...)] [boot=ID] [reports[=READY-FOR]]
+//	                    [says=(TYPE,STATUS[,at=D][,silent])]
 //	node-use NAME [used=(RESOURCE=N,...)]    what the pods on the node ask for together
 //	remove-node NAME
 //	namespace NAME [uid=U] [allow=(NS,NS)] [require] [labels=(k=v)] [terminating]

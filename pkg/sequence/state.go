@@ -112,9 +112,9 @@ type groupState struct {
 	// changed is about everything until the newest event that changed these sums, and question what it was when they last turned enough, or
 	// changed what is enough: see unconfirmed.
 	changed, question Question
-	asOf              string         // the newest version of the events that changed these sums
-	reachedAsOf       Question       // about everything until the groups were passed that it waits for, if it was reached since
-	lastNeed          readiness.Need // what was needed when it was last evaluated; ready is not looked at
+	asOf              string   // the newest version of the events that changed these sums
+	reachedAsOf       Question // about everything until the groups were passed that it waits for, if it was reached since
+	lastNeed          keptNeed // what was needed when it was last evaluated
 
 	satisfied         bool
 	unsatisfiedBefore bool      // it was not satisfied under the spec before, and has not been looked at since
@@ -125,6 +125,13 @@ type groupState struct {
 	turned            time.Time // the latest ready time of pods that turned ready in this transaction
 
 	witness confirmation.Witness
+}
+
+// keptNeed is what a group needed of its members, without how many there were and the words for it. What else a group waits for is all there
+// whenever the group is satisfied. There is one for each group on each node.
+type keptNeed struct {
+	required, expected, missing, stale, beforeBoot, lost       int
+	certain, nothing, podGroupShort, unseen, incomplete, going bool
 }
 
 // emptyGroupState is what peek returns for a group without state. It is never written to.

@@ -19,20 +19,23 @@ func (n *Node) FollowBoot(before *Node) {
 	if n.Object.UID != before.Object.UID {
 		return // it is another node, see readiness.IsDone
 	}
+	booted := n.BootID != "" && before.BootID != "" && n.BootID != before.BootID
 	switch {
 	case n.BootID == "":
 		n.BootID, n.BootedAt = before.BootID, before.BootedAt
-	case before.BootID != "" && n.BootID != before.BootID:
+	case booted:
 		// The clock may be behind after a boot, until somebody sets it.
 		n.BootedAt = latest(n.heartbeat, latest(before.heartbeat, before.BootedAt))
 	case !n.hasSettled(before.BootedAt):
 		n.BootedAt = before.BootedAt
 	}
+	n.followConditions(before, booted)
 }
 
 // Renew takes over from a version that is the Same what changes with each heartbeat.
 func (n *Node) Renew(newer *Node) {
 	n.ResourceVersion, n.heartbeat, n.readySince = newer.ResourceVersion, newer.heartbeat, newer.readySince
+	n.conditions, n.lookedAt = newer.conditions, newer.lookedAt
 }
 
 // hasSettled reports whether the kubelet says that it has been ready for a while since it reported a boot. That ends what the

@@ -25,6 +25,9 @@ type Node struct {
 	heartbeat, readySince time.Time
 
 	NotReady NodeNotReady // zero if it is ready, or has not said yet
+
+	conditions []NodeCondition
+	lookedAt   Timestamp // when this version came to be known
 }
 
 // NodeNotReady says since when and why a node is not ready, for messages.
@@ -49,7 +52,7 @@ func notReady(conditions []corev1.NodeCondition) NodeNotReady {
 func ViewNode(object *corev1.Node) Node {
 	n := Node{
 		Name: object.Name, ResourceVersion: object.ResourceVersion, Allocatable: ResourcesOf(object.Status.Allocatable),
-		NotReady: notReady(object.Status.Conditions),
+		NotReady: notReady(object.Status.Conditions), conditions: viewConditions(object),
 		Object: &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{
 				Name: object.Name, UID: object.UID, Labels: object.Labels, CreationTimestamp: object.CreationTimestamp,
@@ -61,7 +64,11 @@ func ViewNode(object *corev1.Node) Node {
 	return n
 }
 
-// Same reports whether another version of the node differs in nothing that matters. Most updates of nodes are heartbeats.
+// LookedAt notes when this version of the node came to be known.
+func (n *Node) LookedAt(now time.Time) { n.lookedAt = TimestampOf(now.Truncate(time.Second)) }
+
+// Same reports whether another version of the node differs in nothing that matters but for its conditions, see SameConditions. Most updates
+// of nodes are heartbeats.
 func (n *Node) Same(other *Node) bool {
 	was, is := n.Object, other.Object
 	return was.UID == is.UID && maps.Equal(was.Labels, is.Labels) && was.Spec.Unschedulable == is.Spec.Unschedulable &&

@@ -3,6 +3,7 @@ package readiness
 import (
 	"cmp"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/util/intstr"
 
@@ -24,6 +25,8 @@ type Group struct {
 	Lost Lost
 	// Objects are the objects that it waits for.
 	Objects Objects
+	// Unmet are the conditions that it asks for and the node does not have.
+	Unmet Unmet
 
 	// PodGroupMinimum is how many pods the PodGroups of the members ask for. PodGroupShort reports that one of them has too
 	// few. Both are only looked at without minAvailable.
@@ -57,8 +60,12 @@ type Need struct {
 	Trials Trials
 	// Memberless reports that the group has no members, because its spec says so.
 	Memberless bool
+	// Unmet are the conditions that the node lacks.
+	Unmet Unmet
 	// Objects is what it lacks of its objects.
 	Objects ObjectsNeed
+	// Lacks says in words what Unmet does. Only messages have it.
+	Lacks string
 }
 
 // Need returns what the group waits for.
@@ -67,7 +74,7 @@ func (g *Group) Need() Need {
 	if !g.WithoutMembers {
 		n = g.needOfMembers()
 	}
-	n.Objects = g.Objects.Need()
+	n.Objects, n.Unmet = g.Objects.Need(), g.Unmet
 	return n
 }
 
@@ -136,7 +143,7 @@ func (g *Group) needByLabel() Need {
 // nothing is known to expect is not satisfied: its pods may yet come. Neither is one with a workload that is being deleted, unless it
 // needs no pods: what goes away satisfies nobody.
 func (g *Group) IsSatisfied(need Need) bool {
-	if g.Unreadable || !need.Objects.IsSatisfied() {
+	if g.Unreadable || !need.Objects.IsSatisfied() || need.Unmet != 0 {
 		return false
 	}
 	if g.WithoutMembers {
@@ -194,13 +201,20 @@ func beforeBootText(pods int, asked string) string {
 
 // String says how far a group is.
 func (n Need) String() string {
-	switch {
-	case n.Memberless:
-		return n.Objects.String()
-	case !n.Objects.IsSatisfied():
-		return n.members() + "; " + n.Objects.String()
+	var parts []string
+	if !n.Memberless {
+		parts = append(parts, n.members())
 	}
-	return n.members()
+	if !n.Objects.IsSatisfied() || (n.Memberless && n.Objects.Objects > 0) {
+		parts = append(parts, n.Objects.String())
+	}
+	if n.Lacks != "" {
+		parts = append(parts, n.Lacks)
+	}
+	if len(parts) == 0 {
+		return "all conditions of the node hold"
+	}
+	return strings.Join(parts, "; ")
 }
 
 // members says how far the members of a group are.

@@ -179,6 +179,9 @@ func (d Decision) FilterMessage() string {
 		return d.Message()
 	}
 	text := fmt.Sprintf("node(s) waiting for group %d/%d %q of %s", d.Group+1, d.Groups, d.Title, NameOf(d.Sequence))
+	if d.Need.Lacks != "" {
+		text += ": " + d.Need.Lacks
+	}
 	if d.NodeNotReady {
 		text += " while the node is not ready"
 	}

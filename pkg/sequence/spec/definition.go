@@ -30,6 +30,8 @@ type definition struct {
 
 	Objects []v1alpha1.ObjectReference `json:"objects,omitempty"`
 
+	NodeConditions []v1alpha1.NodeConditionRequirement `json:"nodeConditions,omitempty"`
+
 	// Scope is empty for Cluster. What was passed on a node was not passed in the cluster.
 	Scope v1alpha1.Scope `json:"scope,omitempty"`
 
@@ -45,7 +47,7 @@ func define(stored Stored, group int) definition {
 	d := definition{
 		Pods: sortedSet(spec.Pods), PodSelector: spec.PodSelector, MinAvailable: spec.MinAvailable, NodeSelector: spec.NodeSelector,
 		ExpectedPods: spec.ExpectedPods, MinReadySeconds: spec.MinReadySeconds, RequiredCondition: spec.RequiredCondition,
-		Objects: definedObjects(spec),
+		Objects: definedObjects(spec), NodeConditions: normalConditions(spec.NodeConditions),
 	}
 	if spec.RequiredStatus == v1alpha1.RequireComplete || spec.RequiredStatus == v1alpha1.RequireStarted {
 		d.RequiredStatus = spec.RequiredStatus

@@ -55,11 +55,11 @@ func compareObjects(a, b v1alpha1.ObjectReference) int {
 
 // isWithoutMembers reports whether a group has no members because its spec says so, and waits for something else.
 func isWithoutMembers(spec *v1alpha1.PodGroup) bool {
-	return len(spec.Pods) == 0 && spec.PodSelector == nil && len(spec.Objects) > 0
+	return len(spec.Pods) == 0 && spec.PodSelector == nil && (len(spec.Objects) > 0 || len(spec.NodeConditions) > 0)
 }
 
 // waitsForMore reports whether the group waits for more than its members.
-func (g *Group) waitsForMore() bool { return len(g.Objects) > 0 }
+func (g *Group) waitsForMore() bool { return len(g.Objects) > 0 || len(g.NodeConditions) > 0 }
 
 // needsNoMember reports whether the group is satisfied without any member, as far as members go.
 func (g *Group) needsNoMember() bool {

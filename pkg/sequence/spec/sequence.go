@@ -93,6 +93,8 @@ type Group struct {
 	NodeSelector      labels.Selector
 	// Objects are the objects that the group waits for, beside its members.
 	Objects []v1alpha1.ObjectReference
+	// NodeConditions are those that must hold on a node; only in scope Node.
+	NodeConditions []v1alpha1.NodeConditionRequirement
 	// WithoutMembers marks a group that has no members, because its spec says so: it waits for something else.
 	WithoutMembers bool
 	// NeedsNoPods marks a group of scope Node that is satisfied on every node.
@@ -204,6 +206,7 @@ func (s *Sequence) compileGroup(i int, spec *v1alpha1.PodGroup, cluster *v1alpha
 	g := s.Groups[i]
 	s.compileLimits(i, spec, g)
 	s.compileObjects(i, spec, g)
+	s.compileNodeConditions(i, spec, g)
 	if g.Unreadable && len(spec.Pods) == 0 && spec.PodSelector == nil {
 		return // this is a problem already
 	}
@@ -211,7 +214,7 @@ func (s *Sequence) compileGroup(i int, spec *v1alpha1.PodGroup, cluster *v1alpha
 		return
 	}
 	if (len(spec.Pods) == 0) == (spec.PodSelector == nil) {
-		s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d] must set exactly one of pods and podSelector, or neither and objects", i)
+		s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d] must set exactly one of pods and podSelector, or neither and objects or nodeConditions", i)
 		return
 	}
 	place, ok := in(s.Namespace), true
@@ -336,8 +339,8 @@ func Selector(in *v1alpha1.LabelSelector) (labels.Selector, error) {
 }
 
 // compileEmptyNodes works out which groups need no pods on a node. It also works out whether nodes where nothing of the
-// sequence is may differ in more than their labels: a time-out after which the sequence goes on, or a wait of a group that
-// needs no pods, counts from when the node and the sequence were there together, and a suspension keeps what it found where
+// sequence is may differ in more than their labels: they have conditions, a time-out after which the sequence goes on, or a wait of a
+// group that needs no pods, counts from when the node and the sequence were there together, and a suspension keeps what it found where
 // groups are not for every node, or more than the first group waits for none.
 func (s *Sequence) compileEmptyNodes() {
 	if !s.PerNode {
