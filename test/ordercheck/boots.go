@@ -47,20 +47,23 @@ type boot struct {
 
 // noteBoot follows the boots of a node. was is what the node was before, nil if it is new. It returns the pods that count as ready and did
 // not, or the other way round.
-func (w *world) noteBoot(was, is *nodeFacts) []*pod {
+func (w *world) noteBoot(was, is *nodeFacts, e event) []*pod {
 	name, now := is.node.Name, is.heard
 	last := w.boots[name]
+	boots := false
+	settles := !now.readyFrom.IsZero() && now.beat.Sub(now.readyFrom).Abs() >= settled && now.beat.Sub(last.at).Abs() >= settled
 	switch {
 	case was == nil || was.node.UID != is.node.UID:
 		last = boot{id: now.bootID}
 	case now.bootID != "" && last.id != "" && now.bootID != last.id:
-		last = boot{id: now.bootID, at: later(now.beat, later(was.beat, last.at))} // its clock may be behind
+		last, boots = boot{id: now.bootID, at: later(now.beat, later(was.beat, last.at))}, true // its clock may be behind
 	case now.bootID != "" && last.id == "":
 		last.id = now.bootID
-	case now.bootID != "" && !now.readyFrom.IsZero() && now.beat.Sub(now.readyFrom).Abs() >= settled && now.beat.Sub(last.at).Abs() >= settled:
+	case now.bootID != "" && settles:
 		last.at = time.Time{}
 	}
 	w.boots[name] = last
+	w.noteConditions(is, boots, settles, e)
 	return w.reviewReady(name)
 }
 

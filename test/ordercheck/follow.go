@@ -121,7 +121,7 @@ func (v *version) followNode(was *nodeFacts, turned []*pod, w *world, e event) {
 		if was == nil || was.node.UID != e.node.node.UID {
 			v.beginAnew(node)
 		}
-		v.weighAllOn(node, v.domainOn(node, nil, w, e), w, e, noNews)
+		v.weighAllOn(node, v.domainOn(node, nil, w, e), w, e, v.conditionNews(node, w))
 	}
 	if before := v.stillBefore(e); before != nil {
 		before.followNode(was, turned, w, e)

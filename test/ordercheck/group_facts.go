@@ -32,10 +32,11 @@ type groupFacts struct {
 	skip         bool           // no group waits for it
 	steady       *time.Duration // how long a member must stay ready; nil if it does not say
 	home         home
-	dependsOn    []string                   // as in the spec; nil is all groups before
-	objects      []v1alpha1.ObjectReference // that it waits for
-	memberless   bool                       // it waits for nothing else
-	ahead        []int                      // the groups that it waits for, and those for which these wait, in list order
+	dependsOn    []string                            // as in the spec; nil is all groups before
+	objects      []v1alpha1.ObjectReference          // that it waits for
+	conditions   []v1alpha1.NodeConditionRequirement // of its node
+	memberless   bool                                // it waits for nothing else
+	ahead        []int                               // the groups that it waits for, and those for which these wait, in list order
 }
 
 // home says where the members of a group live: in namespaces by name, or by label.
@@ -103,7 +104,7 @@ func readGroup(group *v1alpha1.PodGroup, index, of int) (groupFacts, error) {
 	if f.enough, err = readEnough(group.MinAvailable); err != nil {
 		return f, fmt.Errorf("read minAvailable of group %s: %w", f.label, err)
 	}
-	f.objects = readObjects(group)
+	f.objects, f.conditions = readObjects(group), group.NodeConditions
 	if f.memberless = isMemberless(group); f.memberless {
 		return f, nil
 	}
@@ -182,5 +183,5 @@ func (g groupFacts) asks() string {
 	for _, of := range g.objects {
 		asks += fmt.Sprintf(";%q", []string{of.APIVersion, of.Kind, of.Namespace, of.Name, of.Until})
 	}
-	return asks
+	return asks + asksOfNodes(g.conditions)
 }

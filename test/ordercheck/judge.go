@@ -115,7 +115,7 @@ func (j *judge) recall(e event) {
 	case e.workload != nil:
 		j.world.putWorkload(e.workload, e.deleted)
 	case e.node != nil:
-		j.world.putNode(e.node, e.deleted)
+		j.world.putNode(e)
 	case e.home != nil:
 		j.world.putNamespace(e.home, e.deleted)
 		j.world.requirements.putNamespace(e)
@@ -165,7 +165,7 @@ func (j *judge) replay(e event) {
 		j.follow(e, func(v *version) { v.followWorkload(was, j.world, e) })
 	case e.node != nil:
 		was := j.world.nodes[e.node.node.Name]
-		turned := j.world.putNode(e.node, e.deleted)
+		turned := j.world.putNode(e)
 		j.follow(e, func(v *version) { v.followNode(was, turned, j.world, e) })
 	case e.home != nil:
 		j.consult(e)

@@ -72,7 +72,7 @@ func readObjects(group *v1alpha1.PodGroup) []v1alpha1.ObjectReference {
 
 // isMemberless reports whether a group waits for something else than members.
 func isMemberless(group *v1alpha1.PodGroup) bool {
-	return len(group.Pods) == 0 && group.PodSelector == nil && len(group.Objects) > 0
+	return len(group.Pods) == 0 && group.PodSelector == nil && (len(group.Objects) > 0 || len(group.NodeConditions) > 0)
 }
 
 // putRecords takes in what a status says of objects.

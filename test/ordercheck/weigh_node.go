@@ -21,10 +21,11 @@ func (v *version) weighOn(node string, g int, w *world) outcome {
 	if !facts.inside(group.nodeSelector) {
 		return outcome{skipped: true}
 	}
-	if group.memberless {
-		return v.withObjects(outcome{}, g, w)
+	out := outcome{}
+	if !group.memberless {
+		out = v.weighMembersOn(facts, g, w)
 	}
-	return v.withObjects(v.weighMembersOn(facts, g, w), g, w)
+	return v.withConditions(v.withObjects(out, g, w), node, g, w)
 }
 
 // weighMembersOn says how the members of a group on one node stand.
@@ -144,6 +145,7 @@ func (v *version) lacksOn(node string, g int, w *world) []string {
 		lacks = append(lacks, fmt.Sprintf("%s had no pod there", v.call(f)))
 	}
 	lacks = append(lacks, v.lacksObjects(g, w)...)
+	lacks = append(lacks, v.lacksConditions(node, g, w)...)
 	slices.Sort(lacks)
 	if len(lacks) == 0 {
 		lacks = []string{"it had no pod there"}

@@ -18,6 +18,7 @@ type world struct {
 	byNamespace map[string]*namespace
 	nodes       map[string]*nodeFacts
 	boots       map[string]boot                // by node
+	sayings     map[string]sayings             // by node
 	allows      map[string]string              // by namespace, whose sequences it lets hold its pods
 	uids        map[string]types.UID           // of the namespaces that there are
 	labels      map[string]labels.Set          // by namespace
@@ -81,6 +82,7 @@ func newWorld() *world {
 		byNamespace:  map[string]*namespace{},
 		nodes:        map[string]*nodeFacts{},
 		boots:        map[string]boot{},
+		sayings:      map[string]sayings{},
 		allows:       map[string]string{},
 		uids:         map[string]types.UID{},
 		labels:       map[string]labels.Set{},
@@ -213,15 +215,17 @@ func (w *world) putWorkload(f *workloadFacts, deleted bool) {
 }
 
 // putNode brings a node up to date, and returns the pods on it that count as ready and did not, or the other way round.
-func (w *world) putNode(f *nodeFacts, deleted bool) []*pod {
-	if deleted {
+func (w *world) putNode(e event) []*pod {
+	f := e.node
+	if e.deleted {
 		delete(w.nodes, f.node.Name)
 		delete(w.boots, f.node.Name)
+		delete(w.sayings, f.node.Name)
 		return w.reviewReady(f.node.Name)
 	}
 	was := w.nodes[f.node.Name]
 	w.nodes[f.node.Name] = f
-	return w.noteBoot(was, f)
+	return w.noteBoot(was, f, e)
 }
 
 // noteLabels notes since when the pod has the labels that it has now. Those that the API server gives it with its node, such as the

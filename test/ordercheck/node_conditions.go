@@ -1,0 +1,159 @@
+package ordercheck
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
+
+// A group may wait for conditions of its node. What was said of a node before its present boot does not count until somebody says so again:
+// the condition then has another time. Who never writes the time of a heartbeat may not write the same again; what he said counts again
+// when the kubelet has been ready for a minute.
+
+// nodeCondition is a condition of a node as it is written.
+type nodeCondition struct {
+	status       string
+	turned, beat time.Time
+}
+
+func conditionsOf(node *corev1.Node) map[string]nodeCondition {
+	conditions := map[string]nodeCondition{}
+	for _, c := range node.Status.Conditions {
+		conditions[string(c.Type)] = nodeCondition{string(c.Status), c.LastTransitionTime.Time.UTC(), c.LastHeartbeatTime.Time.UTC()}
+	}
+	return conditions
+}
+
+// nodeSaying is a condition, and what became of it before.
+type nodeSaying struct {
+	nodeCondition
+	old bool // it is from before the present boot
+	// since is the earliest that it can have turned, without when the node was last seen without it, at the earliest.
+	since, without time.Time
+}
+
+// sayings are those of one node, by type.
+type sayings struct {
+	uid         string
+	now, before map[string]nodeSaying
+	lookedAt    time.Time
+}
+
+// noteConditions follows what is said of a node that boots, or whose kubelet has settled after a boot.
+func (w *world) noteConditions(is *nodeFacts, boots, settled bool, e event) {
+	was := w.sayings[is.node.Name]
+	if was.uid != string(is.node.UID) {
+		was = sayings{}
+	}
+	now := map[string]nodeSaying{}
+	for of, c := range is.conditions {
+		before, had := was.now[of]
+		said := nodeSaying{nodeCondition: c}
+		again := had && before.nodeCondition == c
+		switch {
+		case boots:
+			said.old = again || later(c.turned, c.beat).Before(w.boots[is.node.Name].at)
+		case again && before.old:
+			said.old = !c.beat.IsZero() || !settled
+		}
+		switch {
+		case had && before.status == c.status && !before.old:
+			said.without = before.without
+		default:
+			said.without = was.lookedAt
+		}
+		switch {
+		case again && before.old == said.old:
+			said.since = before.since
+		case c.turned.IsZero():
+			said.since = e.earliest
+		default:
+			said.since = earlier(later(later(c.turned, is.node.CreationTimestamp.Time), said.without), e.earliest)
+		}
+		now[of] = said
+	}
+	w.sayings[is.node.Name] = sayings{uid: string(is.node.UID), now: now, before: was.now, lookedAt: e.earliest.Truncate(time.Second)}
+}
+
+// holds reports whether what is said of a node is what a group requires.
+func holds(said map[string]nodeSaying, r v1alpha1.NodeConditionRequirement) bool {
+	c, present := said[r.Type]
+	if !present {
+		return r.WhenAbsent == v1alpha1.AbsentPass
+	}
+	return c.status == statusOf(r) && !c.old
+}
+
+func statusOf(r v1alpha1.NodeConditionRequirement) string {
+	if r.Status == "" {
+		return string(corev1.ConditionTrue)
+	}
+	return string(r.Status)
+}
+
+// withConditions adds to how a group stands on a node how its conditions do.
+func (v *version) withConditions(out outcome, node string, g int, w *world) outcome {
+	said := w.sayings[node].now
+	for _, r := range v.groups[g].conditions {
+		out.satisfied = out.satisfied && holds(said, r)
+		out.since = later(out.since, said[r.Type].since)
+	}
+	if !out.satisfied {
+		out.since = time.Time{}
+	}
+	return out
+}
+
+// conditionNews returns the news of a node.
+func (v *version) conditionNews(node string, w *world) newsFor {
+	return func(g int) news {
+		var out news
+		said := w.sayings[node]
+		for _, r := range v.groups[g].conditions {
+			before, now := said.before[r.Type], said.now[r.Type]
+			if !holds(said.now, r) || now.since.IsZero() || holds(said.before, r) && before.turned.Equal(now.turned) {
+				continue
+			}
+			if out.ready = true; holds(said.before, r) {
+				out.again = later(out.again, now.since)
+			}
+		}
+		return out
+	}
+}
+
+// lacksConditions says in words which conditions of a node a group waits for.
+func (v *version) lacksConditions(node string, g int, w *world) []string {
+	var lacks []string
+	for _, r := range v.groups[g].conditions {
+		said := w.sayings[node].now
+		switch c, present := said[r.Type]; {
+		case holds(said, r):
+		case !present:
+			lacks = append(lacks, fmt.Sprintf("the node had no condition %s", r.Type))
+		case c.old:
+			lacks = append(lacks, fmt.Sprintf("condition %s was last reported before the node booted", r.Type))
+		default:
+			lacks = append(lacks, fmt.Sprintf("condition %s was %s, not %s", r.Type, c.status, statusOf(r)))
+		}
+	}
+	return lacks
+}
+
+// asksOfNodes is the same for two groups if and only if they ask the same of their nodes.
+func asksOfNodes(conditions []v1alpha1.NodeConditionRequirement) string {
+	asks := map[string]string{}
+	for _, r := range conditions {
+		asks[fmt.Sprintf(";node %q is %s, or absent: %t", r.Type, statusOf(r), r.WhenAbsent == v1alpha1.AbsentPass)] = ""
+	}
+	text := ""
+	for _, ask := range slices.Sorted(maps.Keys(asks)) {
+		text += ask
+	}
+	return text
+}
