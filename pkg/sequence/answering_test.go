@@ -24,10 +24,16 @@ func newEngine() answering { return newEngineWith(0) }
 
 // newEngineWith returns an engine to which pods without a readiness probe are ready after a time.
 func newEngineWith(unprobedReady time.Duration) answering {
-	return answering{NewEngine(Config{
+	return newEngineOf(func(c *Config) { c.UnprobedReady = unprobedReady })
+}
+
+// newEngineOf returns an engine of a configuration that differs from that of most tests.
+func newEngineOf(change func(*Config)) answering {
+	config := Config{
 		SchedulerNames: []string{oracleScheduler}, GatePrefixes: []string{"podsequence.example.com/"}, InstallationNamespace: oracleInstallation,
-		UnprobedReady: unprobedReady,
-	})}
+	}
+	change(&config)
+	return answering{NewEngine(config)}
 }
 
 // answer answers what is asked, and what the answers raise.

@@ -66,7 +66,9 @@ func (k *knowledge) decision(p *pod) (d report.Decision) {
 		}
 		if s.Suspended {
 			d.Reason = report.HeldBySuspension
+			break
 		}
+		d.ForAutoscaler = k.waitsOnlyForNodes(p) && k.isAutoscaled(p.class)
 	default:
 		d.Reason = report.HeldUnseen
 	}

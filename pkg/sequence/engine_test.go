@@ -279,7 +279,7 @@ func TestWaitingPatch(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.want, string(WaitingPatch(test.pod, "why", now)))
+			assert.Equal(t, test.want, string(WaitingPatch(test.pod, corev1.PodReasonSchedulingGated, "why", now)))
 		})
 	}
 }

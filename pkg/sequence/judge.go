@@ -26,7 +26,9 @@ func (k *knowledge) judge(p *pod) verdict {
 		v.early = h.early
 	}
 	if by := h.by(); by != nil {
-		k.hold(&v, p, k.unplaced.reasonOf(p, by))
+		why := k.unplaced.reasonOf(p, by)
+		why.onlyNodes = h.place != nil && k.waitsOnlyForNodes(p)
+		k.hold(&v, p, why)
 	} else {
 		v.lift = k.settings.liftable(p.Pod, p.memberships())
 	}

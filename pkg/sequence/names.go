@@ -123,8 +123,8 @@ func DisplayName(name string) string { return spec.DisplayName(name) }
 func NameOf(key types.NamespacedName) string { return report.NameOf(key) }
 
 // WaitingPatch returns the patch that says in the pod's PodScheduled condition what it waits for; nil if that is said already.
-func WaitingPatch(p *corev1.Pod, message string, now time.Time) []byte {
-	return report.WaitingPatch(p, message, now)
+func WaitingPatch(p *corev1.Pod, reason, message string, now time.Time) []byte {
+	return report.WaitingPatch(p, reason, message, now)
 }
 
 // StillGatedPatch returns the patch that takes back what WaitingPatch said of a pod that waits only for gates of others.

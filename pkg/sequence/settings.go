@@ -31,6 +31,8 @@ type Config struct {
 	// UnprobedReady is how long a pod without a readiness probe must have been Ready without a break before it counts as ready; 0 if
 	// it counts at once.
 	UnprobedReady time.Duration
+	// AutoscaledNodes are labels of nodes that an autoscaler adds.
+	AutoscaledNodes []string
 	// ClusterScopeOnly reports that the engine does not see nodes: sequences of node scope are reported and release nothing.
 	ClusterScopeOnly bool
 }

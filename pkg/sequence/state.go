@@ -432,4 +432,6 @@ type reason struct {
 	group int8
 	// missing is a sequence that it waits for and that does not exist; the rest is zero then.
 	missing spec.Missing
+	// onlyNodes reports that it waits for nothing but nodes on the way.
+	onlyNodes bool
 }

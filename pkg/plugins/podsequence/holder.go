@@ -156,6 +156,7 @@ func (h *holder) run(ctx context.Context, nodesSynced, podsSynced <-chan struct{
 		GatePrefixes:          h.args.GatePrefixes,
 		InstallationNamespace: h.args.InstallationNamespace,
 		UnprobedReady:         h.args.unprobedReady(),
+		AutoscaledNodes:       *h.args.AutoscaledNodes,
 	})
 	f := &feeding{engine: engine}
 	source, err := feed.New(h.handle.KubeConfig(), engine, feed.Options{

@@ -2,6 +2,7 @@ package inventory
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -174,14 +175,24 @@ func boundAt(p *corev1.Pod) time.Time {
 }
 
 // wasTried reports whether a scheduler has looked for a node, and found none. Of a pod that is held the condition says SchedulingGated:
-// the API server sets it for a pod that is created with gates, and whoever holds a pod sets it for any other.
+// the API server sets it for a pod that is created with gates, and whoever holds a pod sets it for any other, or WaitingForNode.
 func wasTried(p *corev1.Pod) bool { return slices.ContainsFunc(p.Status.Conditions, TellsTried) }
 
 // TellsTried reports whether a condition says that a scheduler has looked for a node, and found none. Whoever holds such a pod again
 // says something else in its place, but keeps this on record as lastProbeTime, which nobody else sets.
 func TellsTried(c corev1.PodCondition) bool {
 	return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse &&
-		(c.Reason == corev1.PodReasonUnschedulable || c.Reason == corev1.PodReasonSchedulerError || !c.LastProbeTime.IsZero())
+		(c.Reason == corev1.PodReasonUnschedulable && !WaitsForNode(c) || c.Reason == corev1.PodReasonSchedulerError || !c.LastProbeTime.IsZero())
+}
+
+// WaitingForNode begins the message of a pod that is held for nodes where earlier groups are starting.
+const WaitingForNode = "waiting for a node where "
+
+// WaitsForNode reports whether whoever holds a pod says that it is Unschedulable, and no scheduler does: so that an autoscaler counts it on
+// the node that it waits for.
+func WaitsForNode(c corev1.PodCondition) bool {
+	return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable &&
+		strings.HasPrefix(c.Message, WaitingForNode)
 }
 
 func latest(a, b time.Time) time.Time {

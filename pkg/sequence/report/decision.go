@@ -6,10 +6,12 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/printable"
+	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/readiness"
 )
 
@@ -38,6 +40,8 @@ type Decision struct {
 	NodeNotReady bool
 	// Suitable counts the nodes that suit the pod, and OnTheWay those of them that will be open.
 	Suitable, OnTheWay int
+	// ForAutoscaler reports that the pod waits for nothing but nodes on the way, some of which an autoscaler added.
+	ForAutoscaler bool
 	// Unsupported is the pod, and SchedulerNames are the schedulers that would support it, if Reason is HeldUnsupported.
 	Unsupported    UnsupportedPod
 	SchedulerNames []string
@@ -73,6 +77,16 @@ func NameOf(key types.NamespacedName) string {
 		return "ClusterPodSequence " + key.Name
 	}
 	return "PodSequence " + key.String()
+}
+
+// ConditionReason returns the reason of the condition PodScheduled of a held pod. Autoscalers simulate where the pods fit that are
+// Unschedulable. A pod that waits for a node that an autoscaler adds must be one of them: it would take that node for empty, remove it, or
+// think that other pods fit there.
+func (d Decision) ConditionReason() string {
+	if d.ForAutoscaler {
+		return corev1.PodReasonUnschedulable
+	}
+	return corev1.PodReasonSchedulingGated
 }
 
 // AwaitsSequence reports whether the pod waits for a sequence that does not exist.
@@ -120,7 +134,7 @@ func (d Decision) message(progress string) string {
 		}
 		return fmt.Sprintf(waitingPrefix+"%s, which is suspended: set spec.suspend to false to go on", NameOf(d.Sequence))
 	case HeldByNodes:
-		return fmt.Sprintf(waitingPrefix+"a node where all groups before %s are ready: they are starting on %d of %d suitable nodes%s",
+		return fmt.Sprintf(inventory.WaitingForNode+"all groups before %s are ready: they are starting on %d of %d suitable nodes%s",
 			group, d.OnTheWay, d.Suitable, d.lacking())
 	case HeldByUnknownNode:
 		return fmt.Sprintf(waitingPrefix+"%s%s: this node does not exist yet", group, on)

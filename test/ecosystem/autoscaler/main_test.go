@@ -10,6 +10,8 @@ import (
 	"syscall"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"example.com/podsequence/test/harness/cluster"
 	"example.com/podsequence/test/ordercheck"
 	"example.com/podsequence/tools/sandbox/childprocess"
@@ -20,6 +22,7 @@ import (
 type environment struct {
 	*cluster.Cluster
 	referee *ordercheck.Referee
+	claims  claims
 }
 
 var shared *environment
@@ -31,12 +34,20 @@ func TestMain(m *testing.M) {
 		if err != nil {
 			return err
 		}
-		shared = &environment{Cluster: c}
+		shared = &environment{Cluster: c, claims: claims{made: map[string]map[types.UID]string{}}}
 		if shared.referee, err = ordercheck.Start(context.Background(), etcd, ordercheck.Options{}); err != nil {
 			return err
 		}
 		c.AtStop(func() error { shared.referee.Stop(); return nil })
-		return shared.runKarpenter()
+		if err := shared.runKarpenter(); err != nil {
+			return err
+		}
+		if err := shared.createPools(); err != nil {
+			return err
+		}
+		ctx, stop := context.WithCancel(context.Background())
+		c.AtStop(func() error { stop(); return nil })
+		return shared.claims.follow(ctx, c.API)
 	})
 }
 

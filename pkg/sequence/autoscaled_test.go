@@ -1,0 +1,99 @@
+package sequence
+
+import (
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	. "example.com/podsequence/test/harness/builders"
+)
+
+// ofPool is the label of the nodes that an autoscaler adds.
+const ofPool = "example.com/pool"
+
+// autoscaledFleet returns an engine with one node, whose driver is starting.
+func autoscaledFleet(labels ...string) answering {
+	engine := newEngineOf(func(c *Config) { c.AutoscaledNodes = []string{"example.com/other-pool", ofPool} })
+	node := fleetNode(0, "1")
+	node.Status.Allocatable = resourcesOf("cpu=8 pods=10")
+	for _, label := range labels {
+		node.Labels[label] = "any"
+	}
+	engine.ApplyNode(node)
+	engine.ApplyWorkload(driverSet("1", 1))
+	engine.ApplySequence(driverThenApp("b-node").Obj())
+	return engine
+}
+
+func driverThenApp(name string) *SequenceWrapper {
+	return MakeSequence(oracleNamespace, name).UID(name).NodeScope().Label("Driver", "app", "driver").Label("Application", "tier", "app")
+}
+
+// An autoscaler counts only pods that are Unschedulable. It must count those that wait for the nodes that it adds, and no others.
+func TestPodsThatWaitForNodesOfAnAutoscalerAreUnschedulable(t *testing.T) {
+	app := func() *st.PodWrapper { return makePod("app", "1").Label("tier", "app") }
+	tests := map[string]struct {
+		labels []string
+		before func(answering)
+		pod    *corev1.Pod
+		want   string
+	}{
+		"the autoscaler added the node": {labels: []string{ofPool}, want: corev1.PodReasonUnschedulable},
+		"nobody adds nodes":             {want: corev1.PodReasonSchedulingGated},
+		"another sequence does not release the pod": {
+			labels: []string{ofPool}, want: corev1.PodReasonSchedulingGated,
+			before: func(engine answering) {
+				// Its name is the second, so that the pod says that it waits for the other one.
+				engine.ApplySequence(MakeSequence(oracleNamespace, "c-shop").UID("c-shop").Pods("", "database").Label("", "tier", "app").Obj())
+			},
+		},
+		"another sequence is suspended": {
+			labels: []string{ofPool}, want: corev1.PodReasonSchedulingGated,
+			before: func(engine answering) { engine.ApplySequence(driverThenApp("c-node").Suspend().Obj()) },
+		},
+		"the pod has a gate of others": {
+			labels: []string{ofPool}, want: corev1.PodReasonSchedulingGated,
+			pod: app().SchedulingGates([]string{"example.com/gate"}).Obj(),
+		},
+		"the pod asks for this node": {
+			labels: []string{ofPool}, want: corev1.PodReasonSchedulingGated,
+			pod: app().NodeAffinityIn("metadata.name", []string{"node-0"}, st.NodeSelectorTypeMatchFields).Obj(),
+		},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			engine := autoscaledFleet(test.labels...)
+			if test.before != nil {
+				test.before(engine)
+			}
+			if test.pod == nil {
+				test.pod = app().Obj()
+			}
+			engine.ApplyPod(test.pod)
+			decision := engine.Decide(test.pod)
+			require.True(t, decision.Held)
+			assert.Equal(t, test.want, decision.ConditionReason(), decision.Message())
+		})
+	}
+}
+
+// The pod says that it waits for the same sequence as before. But that it waits for nothing else is news for the autoscaler.
+func TestAPodIsExplainedAnewWhenItWaitsOnlyForNodes(t *testing.T) {
+	engine := autoscaledFleet(ofPool)
+	engine.ApplySequence(MakeSequence(oracleNamespace, "c-shop").UID("c-shop").Pods("", "database").Label("", "tier", "app").Obj())
+	var pods []*corev1.Pod
+	for i := range 2 {
+		pods = append(pods, makePod("app-"+strconv.Itoa(i), "1").Label("tier", "app").Obj())
+		engine.ApplyPod(pods[i])
+		require.Equal(t, corev1.PodReasonSchedulingGated, engine.Decide(pods[i]).ConditionReason())
+	}
+	changes := engine.ApplyPod(makePod("database", "2").Node("node-0").Condition(corev1.PodReady, corev1.ConditionTrue, "").Obj())
+	assert.Len(t, changes.Held, 2)
+	for _, pod := range pods {
+		assert.Equal(t, corev1.PodReasonUnschedulable, engine.Decide(pod).ConditionReason())
+	}
+}
