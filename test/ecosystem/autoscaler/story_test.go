@@ -201,7 +201,7 @@ func (s *story) startDrivers() {
 func (s *story) removeTaint(name string) bool {
 	node := &corev1.Node{}
 	if s.API.Get(s.Ctx, client.ObjectKey{Name: name}, node) != nil {
-		return false
+		return false // it is gone
 	}
 	kept := slices.DeleteFunc(slices.Clone(node.Spec.Taints), func(t corev1.Taint) bool { return t.Key == driverTaint })
 	if len(kept) == len(node.Spec.Taints) {
@@ -209,7 +209,10 @@ func (s *story) removeTaint(name string) bool {
 	}
 	before := node.DeepCopy()
 	node.Spec.Taints = kept
-	return s.API.Patch(s.Ctx, node, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})) == nil
+	if s.API.Patch(s.Ctx, node, client.MergeFromWithOptions(before, client.MergeFromWithOptimisticLock{})) != nil {
+		return s.removeTaint(name) // somebody else changed the node
+	}
+	return true
 }
 
 // sequence begins a PodSequence of the story's namespace.
