@@ -40,7 +40,7 @@ var policies = []struct{ directory, value string }{
 }
 
 // kueue is what options/kueue adds, but for an argument.
-const kueue = "parts/rbac/controller-kueue"
+const kueue = "parts/kueue"
 
 // everything is what all modes install: what default does, what only lite mode has, and what is off unless somebody turns it on.
 var everything = []string{"default", "parts/policies/gating", kueue}

@@ -38,6 +38,7 @@ const (
 	evicted       = "Evicted"
 	finished      = "Finished"
 	requeued      = "Requeued"
+	podsReady     = "PodsReady"
 
 	active = "Active"
 )

@@ -92,17 +92,18 @@ func (n neighbors) cycle(from, to *waiter, seen map[*waiter]struct{}) []*waiter 
 	return nil
 }
 
-// quotaNote is about a Workload whose turn it is and that lacks quota, while another has quota whose pods wait for those of this one.
+// quotaNote is about a Workload whose turn it is and that lacks quota, while another has quota whose pods wait for those of this
+// one. Kueue says of Workloads whether all of their pods are ready only with waitForPodsReady.
 func quotaNote(w *waiter, all []*waiter) string {
 	if reserved := w.condition(quotaReserved); reserved.Status != metav1.ConditionFalse || reserved.Reason != "Pending" {
 		return ""
 	}
 	for _, other := range all {
 		hasQuota := other.is(quotaReserved) && !other.is(evicted) && !other.over()
-		if !hasQuota || other.Spec.QueueName != w.Spec.QueueName || !other.waitsForAny(w.groups) {
+		if !hasQuota || other.is(podsReady) || other.Spec.QueueName != w.Spec.QueueName || !other.waitsForAny(w.groups) {
 			continue
 		}
-		return fmt.Sprintf(" It lacks quota, and Workload %[1]s has quota of the same queue though its pods wait for those of this one: they are "+
+		return fmt.Sprintf(" It lacks quota, and Workload %[1]s has quota of the same queue though its pods wait for those of this one: new ones are "+
 			"held by %[3]s. To give the quota back: kubectl patch workload %[1]s -n %[2]s --type=merge -p '{\"spec\":{\"active\":false}}'. "+
 			"Set it to true again afterwards.", other.Name, other.Namespace, other.turn)
 	}

@@ -95,6 +95,7 @@ func TestQuotaOfLaterGroups(t *testing.T) {
 		"it is in another queue":              {lacks(), holds(func(w *workload) { w.Spec.QueueName = "other" }), false},
 		"it is being evicted":                 {lacks(), holds(has("Evicted")), false},
 		"it is finished":                      {lacks(), holds(has("Finished")), false},
+		"its pods are ready":                  {lacks(), holds(has("PodsReady")), false},
 		"it has none":                         {lacks(), holds(func(w *workload) { w.Status.Conditions = nil }), false},
 		"nothing is known to be lacking":      {lacks(func(w *workload) { w.Status.Conditions = nil }), holds(), false},
 		"its pods wait for those of no group": {waiting("other", nil), holds(), false},

@@ -51,8 +51,8 @@ internalCertManagement:
 featureGates:
   VisibilityOnDemand: false
 waitForPodsReady:
-  timeout: 30s
-  recoveryTimeout: 30s
+  timeout: 1m
+  recoveryTimeout: 1m
   requeuingStrategy:
     timestamp: Eviction
     backoffBaseSeconds: 1

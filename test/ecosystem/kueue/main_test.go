@@ -40,7 +40,7 @@ func TestMain(m *testing.M) {
 			return err
 		}
 		c.AtStop(func() error { shared.referee.Stop(); return nil })
-		if err := shared.kubectl("", "apply", "--server-side", "-k", "../../../manifests/parts/rbac/controller-kueue"); err != nil {
+		if err := shared.kubectl("", "apply", "--server-side", "-k", "../../../manifests/parts/kueue"); err != nil {
 			return err
 		}
 		if err := shared.installKueue(); err != nil {
