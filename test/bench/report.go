@@ -27,14 +27,13 @@ func printTable(out io.Writer, results []result, judged bool) {
 
 const introduction = `# Benchmarks
 
-What order costs, beside what people use instead. ` + "`make bench`" + ` measures all of it and writes this page; ` + "`make bench ROW=5`" + `
-measures one row, ` + "`make bench SHORT=1`" + ` only tries whether all of them can be measured.
+What PodSequence costs, compared with alternatives. ` + "`make bench`" + ` measures all rows and writes this page; ` + "`make bench ROW=5`" + `
+measures one row, and ` + "`make bench SHORT=1`" + ` only tries whether all rows can be measured.
 
-The variants of a row are measured in turn on the same machine, and compared turn by turn. What is said is the median of
-these comparisons, with the interval in which the median of infinitely many lies with a confidence of at least 90 %, whatever
-their distribution (with five turns it is the range of all, 94 %; with nine the second to the eighth, 96 %). A verdict is about
-the median. An aim that is missed stays here, with the reason if it is known. There are ten rows: those that are not here have
-not been measured in full.
+The variants of a row are measured in turn on the same machine, and compared turn by turn. The table has the median of these
+comparisons, with a 90% confidence interval for the median (the range of all of five turns; of nine, the second to the eighth). A
+verdict is about the median. An aim that was missed stays here, with the reason if it is known. Rows that are missing have not been
+measured in full.
 
 | row | question | compared | median (interval) | aim | |
 |---|---|---|---|---|---|
@@ -49,11 +48,7 @@ func writePage(out io.Writer, results []result) {
 			if i == 0 {
 				row, question = fmt.Sprintf("[%d](#row-%d)", r.Row, r.Row), r.Question
 			}
-			mark := f.Verdict()
-			if f.Aim != "" && !f.Met {
-				mark = "🔴 " + mark
-			}
-			fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s |\n", row, question, f.Text, f.interval, f.Aim, mark)
+			fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s |\n", row, question, f.Text, f.interval, f.Aim, f.Verdict())
 		}
 	}
 	for _, r := range results {
