@@ -25,6 +25,10 @@
 //   - a Job that failed, and a pod that failed and has no controller, is expected by its group by selector when it is deleted,
 //     until it has a successor: one of its name, or of the same CronJob or purpose and newer. A sequence that skips the group,
 //     passes it permanently or takes the object out of it does not mind it any more;
+//   - a group that waits for objects is satisfied when its members satisfy it, if it has any, and the status of the sequence records
+//     each object as Satisfied with the until that the spec has. The referee takes the record for the fact, from the resource version on
+//     at which it was written, and does not look at the objects: only kstatus says when one of any kind is ready, and it is what the
+//     controller goes by. Whether the controller looked well is for the tests of the controller to say;
 //   - on a node, a group is satisfied when it has a member there, all that it has there are such pods, and every DaemonSet
 //     that it selects and that should run there has a pod there that has not failed. What a pod reached before the Node
 //     object was created does not count. A group is skipped where its nodeSelector does not match;
@@ -99,6 +103,9 @@
 // A scheduler sees pods and workloads through watches of their own. If a workload is scaled up milliseconds before another
 // pod makes the old number complete, it may in good faith take the group for passed; the referee calls that a violation.
 // How a node stood before the watch began is not known, so for 2 s nothing there is a violation.
+//
+// In the same way a scheduler that sees the last pod of a group become ready may not have seen yet that a status, written a moment
+// before, takes back an object of the group. It asks whether pods and workloads are missing, and not whether statuses are.
 //
 // What was bound before the watch began cannot be judged. A bound pod proves nothing by itself: it may have been bound before
 // its sequence existed, by hand, or in a race. What was passed during the watch the referee knows. Of a sequence older than
