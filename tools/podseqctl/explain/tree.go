@@ -32,6 +32,8 @@ type GroupTree struct {
 	// Pods are those that count by themselves, or by name.
 	Pods    []PodLine `json:"pods,omitempty"`
 	Missing []string  `json:"missing,omitempty"`
+	// Awaits is what it lacks beside pods: objects, and conditions of nodes.
+	Awaits []Reason `json:"awaits,omitempty"`
 }
 
 // WorkloadTree lists the pods that a group expects of a workload.
@@ -101,6 +103,31 @@ func (e *Explainer) fill(g *GroupTree, s *snapshot.Sequence, i int, members []*c
 	for _, missing := range e.missing(s, i) {
 		g.Missing = append(g.Missing, missing.Subject+" "+missing.Message)
 	}
+	if g.Phase != v1alpha1.GroupPassed {
+		g.Awaits = e.besidePods(s, i)
+	}
+}
+
+// besidePods explains what a group lacks beside pods. What a sequence among its objects waits for is in the tree of that.
+func (e *Explainer) besidePods(s *snapshot.Sequence, i int) []Reason {
+	lacks := e.objects(s, i)
+	for j := range lacks {
+		lacks[j].Because = nil
+	}
+	report, ok := e.Report(s)
+	if !ok || len(s.Spec.PodGroups[i].NodeConditions) == 0 {
+		return lacks
+	}
+	for _, node := range report.Nodes {
+		switch {
+		case node.Group == nil || node.Current != i:
+		case len(lacks) == maxListed && !e.All:
+			return append(lacks, Reason{Subject: "more", State: Held, Message: "more nodes wait; --all lists them"})
+		default:
+			lacks = append(lacks, Reason{Subject: "node " + node.Name, State: Held, Message: node.Group.Progress})
+		}
+	}
+	return lacks
 }
 
 // Lines returns the tree as it is printed. Long lists of pods are cut unless all are asked for.
@@ -116,6 +143,9 @@ func (t SequenceTree) Lines(all bool) text.Node {
 		node.Below = append(node.Below, podNodes(g.Pods, all)...)
 		for _, missing := range g.Missing {
 			node.Below = append(node.Below, text.Node{Text: missing, Colour: text.Bad})
+		}
+		for _, lack := range g.Awaits {
+			node.Below = append(node.Below, lack.Tree())
 		}
 		root.Below = append(root.Below, node)
 	}

@@ -105,10 +105,47 @@ func (l *linter) formerFinalizer(s *snapshot.Sequence) {
 		v1alpha1.FormerFinalizer, s.RemoveFormerFinalizer())
 }
 
+// isObject reports whether a group of another sequence waits for this one.
+func (l *linter) isObject(s *snapshot.Sequence) bool {
+	for _, other := range l.Sequences {
+		for _, g := range other.Spec.PodGroups {
+			for _, object := range g.Objects {
+				kind := v1alpha1.PodSequenceKind.Kind
+				if s.IsCluster() {
+					kind = v1alpha1.ClusterPodSequenceKind.Kind
+				}
+				namespace := object.Namespace
+				if namespace == "" && !other.IsCluster() && !s.IsCluster() {
+					namespace = other.Key().Namespace
+				}
+				if object.Kind == kind && object.Name == s.Key().Name && namespace == s.Key().Namespace {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// everyNode looks at groups that wait for conditions on every node of the cluster, though most conditions are set on some nodes only.
+func (l *linter) everyNode(s *snapshot.Sequence, i int) {
+	g := s.Spec.PodGroups[i]
+	if !s.PerNode() || len(g.Pods) > 0 || g.PodSelector != nil || len(g.NodeSelector) > 0 {
+		return
+	}
+	for _, r := range g.NodeConditions {
+		if r.WhenAbsent != v1alpha1.AbsentPass {
+			l.add(s, Note, "EveryNode", "%s waits for condition %s on every node, also where nothing sets it: pods of later groups never start there; "+
+				"add a nodeSelector, or set whenAbsent to Pass", s.Where(i), r.Type)
+			return
+		}
+	}
+}
+
 // spec looks at what the spec says by itself.
 func (l *linter) spec(s *snapshot.Sequence) {
 	groups := s.Spec.PodGroups
-	if len(groups) == 1 {
+	if len(groups) == 1 && !l.isObject(s) {
 		l.add(s, Note, "Useless", "one group alone orders nothing: add groups that wait for it, or groups that it waits for")
 	}
 	if s.Spec.Suspend {
@@ -125,6 +162,7 @@ func (l *linter) spec(s *snapshot.Sequence) {
 		if awaited && g.MinAvailable != nil && (g.MinAvailable.String() == "0" || g.MinAvailable.String() == "0%") {
 			l.add(s, Warning, "Useless", "%s has minAvailable %s, so no group ever waits for it: set a higher value, or remove minAvailable", s.Where(i), g.MinAvailable.String())
 		}
+		l.everyNode(s, i)
 		if g.Skip {
 			l.add(s, Note, "Skipped", "%s has skip: no group waits for it", s.Where(i))
 		}

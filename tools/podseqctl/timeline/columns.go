@@ -64,7 +64,7 @@ func (t *Timeline) table(all bool) *table {
 			table.lines = append(table.lines, line{cells: []text.Cell{{Text: g.label(i)}, {Text: text.Count(more, "faster pod") + "; --all lists them"}}})
 		}
 		if len(g.Pods) == 0 {
-			table.lines = append(table.lines, line{cells: []text.Cell{{Text: g.label(i)}, {Text: "no pods"}}})
+			table.lines = append(table.lines, line{cells: []text.Cell{{Text: g.label(i)}, {Text: g.without()}}})
 		}
 	}
 	return table

@@ -43,7 +43,8 @@ type Group struct {
 	Pods      []Pod         `json:"pods,omitempty"`
 
 	predecessors []int
-	need         int // how many pods satisfy it
+	need         int  // how many pods satisfy it
+	memberless   bool // it waits for something else than pods
 }
 
 // Pod is when one pod came by each step. What has not happened has no time.
@@ -75,6 +76,7 @@ func New(world *snapshot.Snapshot, s *snapshot.Sequence) *Timeline {
 			record = status.Groups[i]
 		}
 		g.Released, g.Passed, g.need = timeOf(record.ReleasedAt), timeOf(record.PassedAt), int(record.Expected)
+		g.memberless = len(s.Spec.PodGroups[i].Pods) == 0 && s.Spec.PodGroups[i].PodSelector == nil
 		g.Satisfied = timeOf(record.FirstSatisfiedAt)
 		if g.Satisfied == nil {
 			g.Satisfied = timeOf(record.SatisfiedAt)

@@ -54,7 +54,7 @@ func (t *Timeline) SVG(out io.Writer, all bool) error {
 			fmt.Fprintf(&body, `<text class="faint" x="%d" y="%d">%d faster pods are not shown</text>`+"\n", svgMargin+12, y+14, more)
 			y += svgRow
 		case len(pods) == 0:
-			fmt.Fprintf(&body, `<text class="faint" x="%d" y="%d">no pods</text>`+"\n", svgMargin+12, y+14)
+			fmt.Fprintf(&body, `<text class="faint" x="%d" y="%d">%s</text>`+"\n", svgMargin+12, y+14, g.without())
 			y += svgRow
 		}
 		y += svgGroupGap

@@ -58,6 +58,17 @@ func (t *Timeline) Text(out io.Writer, style text.Style, all bool) {
 }
 
 // label names the group with this 0-based index in a table.
+// without says why a group has no pods.
+func (g *Group) without() string {
+	switch {
+	case !g.memberless:
+		return "no pods"
+	case g.Passed != nil:
+		return "no pods: passed"
+	}
+	return "no pods: waits for other things"
+}
+
 func (g *Group) label(i int) string { return fmt.Sprintf("%d %s", i+1, sequence.DisplayName(g.Title)) }
 
 // listed returns the pods to list, and how many are left out.
