@@ -4,7 +4,7 @@ package main
 func ofObjects() []mutant {
 	const file = "pkg/sequence/objects.go"
 	return []mutant{
-		{readinessPath + "group.go", "if g.Unreadable || !need.Objects.IsSatisfied() {", "if g.Unreadable {",
+		{readinessPath + "group.go", "if g.Unreadable || !need.Objects.IsSatisfied() || need.Unmet", "if g.Unreadable || need.Unmet",
 			"no object is waited for", engine, ""},
 		{readinessPath + "group.go", "\tif g.WithoutMembers {\n\t\treturn true\n\t}\n", "",
 			"a group without members is never ready", engine, ""},
@@ -14,9 +14,9 @@ func ofObjects() []mutant {
 			"a wait counts from the last object of the list", engine, ""},
 		{readinessPath + "objects.go", "n.State != v1alpha1.ObjectNotReadable && o[i].State == v1alpha1.ObjectNotReadable", "false",
 			"what nobody can read is not told of first", engine, ""},
-		{"pkg/sequence/evaluate.go", "latest(d.podsReadySince(i), d.sequence.groups[i].objects.Since())", "d.podsReadySince(i)",
+		{"pkg/sequence/evaluate.go", "latest(d.podsReadySince(i), latest(d.sequence.groups[i].objects.Since(), d.conditionsSince(i)))", "latest(d.podsReadySince(i), d.conditionsSince(i))",
 			"a wait counts from the pods only", engine, ""},
-		{"pkg/sequence/evaluate.go", "if d.sequence.groups[i].WithoutMembers {\n\t\treturn time.Time{}, false", "if d.sequence.groups[i].Unreadable {\n\t\treturn time.Time{}, false",
+		{"pkg/sequence/evaluate.go", "g.WithoutMembers && len(g.NodeConditions) == 0 {", "g.Unreadable && len(g.NodeConditions) == 0 {",
 			"after a restart a wait counts from when status was written", engine, ""},
 		{"pkg/sequence/evaluate.go", " || d.sequence.groups[group].OnEveryNode", "",
 			"nodes on which only an object is missing are not on the way", engine, ""},
@@ -41,7 +41,7 @@ func ofObjects() []mutant {
 			"an object with the default requirement is not found on record", engine, ""},
 		{specPath + "objects.go", "other == nil || letsLess(record, other)", "other == nil || letsLess(other, record)",
 			"of two records the one counts that lets more happen", engine, ""},
-		{specPath + "definition.go", "\t\tObjects: definedObjects(spec),\n", "",
+		{specPath + "definition.go", "Objects: definedObjects(spec), ", "",
 			"a pass holds though the group waits for other objects now", engine, ""},
 		{specPath + "objects.go", "\tslices.SortFunc(objects, compareObjects)\n", "\t_ = compareObjects\n",
 			"another order of objects voids passes", engine, ""},

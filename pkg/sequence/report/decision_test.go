@@ -102,3 +102,13 @@ func TestMessagesOfGatedPodsOfOtherSchedulers(t *testing.T) {
 		assert.Equal(t, test.want, UnsupportedPods(test.pods, test.anywhere, names).Message, name)
 	}
 }
+
+// The scheduler counts nodes by message, so what nodes lack must be said alike.
+func TestTheMessageOfTheFilterNamesTheConditionThatANodeLacks(t *testing.T) {
+	held := Decision{
+		Held: true, Sequence: types.NamespacedName{Namespace: "shop", Name: "training"}, Groups: 2, Title: "Health", Node: "node-3",
+		Need: readiness.Need{Memberless: true, Unmet: 1, Lacks: "condition example.com/GPUHealthy is absent"},
+	}
+	assert.Equal(t, `node(s) waiting for group 1/2 "Health" of PodSequence shop/training: condition example.com/GPUHealthy is absent`, held.FilterMessage())
+	assert.Equal(t, `waiting for group 1/2 "Health" of PodSequence shop/training on node node-3: condition example.com/GPUHealthy is absent`, held.Message())
+}

@@ -1,0 +1,38 @@
+package main
+
+// ofNodeConditions are about conditions of nodes that groups wait for.
+func ofNodeConditions() []mutant {
+	const readiness, inventory = readinessPath + "nodecondition.go", inventoryPath + "nodecondition.go"
+	return []mutant{
+		{readinessPath + "group.go", " || need.Unmet != 0 {", " {",
+			"no condition of a node is waited for", engine, ""},
+		{readiness, "return required.WhenAbsent == v1alpha1.AbsentPass, time.Time{}", "return false, time.Time{}",
+			"an absent condition never passes", engine, ""},
+		{readiness, "return required.WhenAbsent == v1alpha1.AbsentPass, time.Time{}", "return true, time.Time{}",
+			"an absent condition always passes", engine, ""},
+		{readiness, "c.Status == required.Status && !c.BeforeBoot", "c.Status == required.Status",
+			"a condition from before the present boot of its node counts", engine, ""},
+		{readiness, "holds = !held || !since.Equal(sinceBefore)", "holds = !held",
+			"a break of a condition that nobody saw does not begin a wait anew", engine, ""},
+		{inventory, "c.BeforeBoot = c.BeforeBoot || same", "_ = same",
+			"what nobody said again with a boot counts if its time is later", engine, ""},
+		{inventory, "c.BeforeBoot = c.heartbeat != 0 || !n.hasSettled(before.BootedAt)", "c.BeforeBoot = true",
+			"a condition without heartbeats never counts again after a boot", engine, ""},
+		{inventory, "c.BeforeBoot = c.heartbeat != 0 || !n.hasSettled(before.BootedAt)", "c.BeforeBoot = !n.hasSettled(before.BootedAt)",
+			"a condition with heartbeats counts again a minute after a boot", engine, ""},
+		{inventory, "c.Since = max(c.Since, c.not)", "c.Since = max(c.Since, 0)",
+			"a condition has held since before it was last seen not to", engine, ""},
+		{inventory, "is.BeforeBoot != c.BeforeBoot) && asked(c.Type)", "is.BeforeBoot != c.BeforeBoot)",
+			"conditions that nobody asks for are news", engine, ""},
+		{"pkg/sequence/apply_node.go", " && old.SameConditions(&view.Node, k.asksNodes) {", " {",
+			"a condition that changes alone is not looked at", engine, ""},
+		{"pkg/sequence/apply_node.go", "\td.noteConditions(before)\n", "",
+			"a wait counts from when a condition was seen", engine, ""},
+		{"pkg/sequence/evaluate.go", "latest(d.sequence.groups[i].objects.Since(), d.conditionsSince(i))", "d.sequence.groups[i].objects.Since()",
+			"a wait does not count from the conditions of a node", engine, ""},
+		{specPath + "definition.go", " NodeConditions: normalConditions(spec.NodeConditions),", "",
+			"a pass holds though the group waits for other conditions now", engine, ""},
+		{specPath + "objects.go", "return len(g.Objects) > 0 || len(g.NodeConditions) > 0 }", "return len(g.Objects) > 0 }",
+			"a group of conditions alone is passed on every node", engine, ""},
+	}
+}
