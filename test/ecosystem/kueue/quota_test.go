@@ -8,6 +8,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -124,5 +125,26 @@ func TestQuotaThatALaterGroupHoldsIsReported(t *testing.T) {
 	s.awaitWorkload("db", "admitted", admitted)
 	s.awaitComplete("db")
 	s.Cluster.MustShell(t, strings.Replace(command, "false", "true", 1))
+	s.awaitComplete("api")
+}
+
+// Nobody answers for the check while the controller is down: nothing is admitted, and nothing is lost.
+func TestTheControllerIsDownWhenTheTurnComes(t *testing.T) {
+	s := newStory(t, bestEffort, ours)
+	s.Create(s.tiers())
+	s.job("api")
+	s.awaitWorkload("api", "held", checkSays("Retry"))
+	s.job("db", neverEnding)
+	s.awaitWorkload("db", "admitted", admitted)
+	var pods corev1.PodList
+	s.Await("the pod of the database", func() bool {
+		require.NoError(t, s.API.List(s.Ctx, &pods, client.InNamespace(s.Namespace), client.MatchingLabels{"app": "db"}))
+		return len(pods.Items) == 1
+	})
+	s.WhileControllerDown(func() {
+		s.Annotate(&pods.Items[0], cluster.CompleteAfter, "0s")
+		s.awaitComplete("db")
+		assert.False(t, hasQuota(s.workload("api")))
+	})
 	s.awaitComplete("api")
 }
