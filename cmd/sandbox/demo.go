@@ -112,7 +112,12 @@ func demo(ctx context.Context, out io.Writer, s *settings, o demoOptions) (err e
 	if err != nil {
 		return err
 	}
-	fmt.Fprintln(out, "\nThe timeline of act one, which users draw with the kubectl plugin:")
+	return endDemo(ctx, out, cluster)
+}
+
+// endDemo shows the timeline of the shop, and says what to try next.
+func endDemo(ctx context.Context, out io.Writer, cluster *controlplane.Cluster) error {
+	fmt.Fprintln(out, "\nThe timeline of the shop, which users draw with the kubectl plugin:")
 	if err := podseq(ctx, out, cluster, "timeline", shopDemo.Name); err != nil {
 		return err
 	}
