@@ -24,7 +24,7 @@
 // The files of this package build on each other, too, from the top of this list down. What is in one line may be mutual. A test sees to it.
 //
 //	engine.go                                 what tells the Engine of an event
-//	verdict.go, unlisted.go, interest.go, interest_of.go
+//	verdict.go, unlisted.go, interest.go, interest_of.go, names_objects.go
 //	                                          what the scheduler, the controller and the feed ask
 //	apply_namespace.go                        one event of each kind: it changes facts, and marks what follows from them
 //	apply_sequence.go
@@ -37,7 +37,7 @@
 //	decision.go
 //	publish.go                                what the scheduler may read
 //	dryrun.go, outoforder.go, podgroup.go     what one feature keeps
-//	judge.go                                  what a pod may do now
+//	judge.go, autoscaled.go                   what a pod may do now, and whether an autoscaler must count it
 //	advance.go                                which groups are passed
 //	proof.go                                  what a pod that was released proves
 //	evaluate.go                               which groups are satisfied, and since when
