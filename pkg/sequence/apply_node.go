@@ -46,6 +46,7 @@ func (k *knowledge) applyNode(object *corev1.Node, tx *transaction) {
 	if k.nodes.enter(view, old); old != nil {
 		k.unplaced.changeRoom(old, view, tx)
 	}
+	k.nodes.autoscaled.Set(view.slot, k.settings.isAutoscaled(object))
 	k.reportTrouble(old, view, tx)
 	tx.nodes = append(tx.nodes, view.Name)
 	insert(k.nodes.hosts, view.Hostname(), view.Name)
@@ -101,6 +102,7 @@ func (k *knowledge) removeNode(name string, tx *transaction) {
 		r.unmatch(n, tx)
 	}
 	k.nodes.slots[n.slot] = nil
+	k.nodes.autoscaled.Set(n.slot, false)
 	for s := range k.perNode {
 		d := s.domains[name]
 		if d == nil {

@@ -27,14 +27,12 @@ func (k *knowledge) waitsOnlyForNodes(p *pod) bool {
 
 // isAutoscaled reports whether an autoscaler added some node that is on the way to the equivalence class.
 func (k *knowledge) isAutoscaled(c *equivalenceClass) bool {
-	if len(k.settings.AutoscaledNodes) == 0 {
+	if k.nodes.autoscaled.Len() == 0 {
 		return false
 	}
 	for slot := range c.nodes.In(placement.OnTheWay) {
-		for _, label := range k.settings.AutoscaledNodes {
-			if _, has := k.nodes.slots[slot].Object.Labels[label]; has {
-				return true
-			}
+		if k.nodes.autoscaled.Has(slot) {
+			return true
 		}
 	}
 	return false

@@ -170,7 +170,7 @@ func (o *oracle) run(v *view, c *course) {
 		}
 		if known && reached && (!c.suspended || c.released[i]) && !wasPassed {
 			timedOut = g.Timeout != "" && o.timedOut(v, c, i, deadline)
-			inTime := s.since.Before(deadline.Truncate(time.Second))                                                       // though it is told late
+			inTime := s.since.Before(deadline.Truncate(time.Second))                                                         // though it is told late
 			needsNone := c.node != "" && g.MinAvailable != nil && *g.MinAvailable == intstr.FromInt32(0) && !waitsForMore(g) // it is never late
 			if s.satisfied && o.applies(g, c.node) && (!timedOut || inTime || waitOver || needsNone) {
 				v.memory.once.Insert(at)

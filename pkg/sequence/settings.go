@@ -53,6 +53,14 @@ func (set *settings) isOurs(p *pod) bool { return !p.Mirror && set.schedulerName
 // governs reports whether a sequence can hold the pod: our scheduler places it, or a gate keeps it for the sequence.
 func (set *settings) governs(p *pod, s *sequence) bool { return set.isOurs(p) || p.isGatedFor(s) }
 
+// isAutoscaled reports whether an autoscaler added the node.
+func (set *settings) isAutoscaled(node *corev1.Node) bool {
+	return slices.ContainsFunc(set.AutoscaledNodes, func(label string) bool {
+		_, has := node.Labels[label]
+		return has
+	})
+}
+
 // IsOwn reports whether the pod belongs to PodSequence itself: nothing holds it.
 func (c *Config) IsOwn(pod *corev1.Pod) bool {
 	return spec.IsOwn(c.InstallationNamespace, pod.Namespace, labels.Set(pod.Labels))

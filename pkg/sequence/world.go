@@ -10,6 +10,7 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podgroups"
 	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/placement"
 	"example.com/podsequence/pkg/sequence/progress"
 	"example.com/podsequence/pkg/sequence/readiness"
 	"example.com/podsequence/pkg/sequence/spec"
@@ -171,6 +172,8 @@ type nodes struct {
 	byName map[string]*node
 	slots  []*node                        // each has a place of its own while it is there
 	hosts  map[string]map[string]struct{} // names of nodes by host name
+	// autoscaled are the slots of those that an autoscaler added.
+	autoscaled placement.SlotCount
 }
 
 func newNodes() nodes {

@@ -94,7 +94,7 @@ type ObjectStatus struct {
 	// Satisfied, Waiting, NotFound or NotReadable.
 	State ObjectState `json:"state"`
 
-	// Since when the object has been Satisfied: the last transition of its condition, or when the controller first saw it so.
+	// The time from which the object has been Satisfied: the last transition of its condition, or when the controller first saw it so.
 	// Absent while it is not.
 	// +optional
 	Since *metav1.Time `json:"since,omitempty"`

@@ -30,6 +30,9 @@ type SlotCount struct {
 // Len returns how many slots are in the set.
 func (s *SlotCount) Len() int { return s.count }
 
+// Has reports whether a slot is in the set.
+func (s *SlotCount) Has(slot int) bool { return s.slots.Has(slot) }
+
 // Set adds a slot, or takes it out.
 func (s *SlotCount) Set(slot int, in bool) {
 	switch has := s.slots.Has(slot); {

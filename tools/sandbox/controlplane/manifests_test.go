@@ -193,6 +193,8 @@ var needs = map[string][]string{
 		"MutatingAdmissionPolicy routing.podsequence.example.com",
 		"MutatingAdmissionPolicy gating.podsequence.example.com",
 		"MutatingAdmissionPolicy opt-in.podsequence.example.com",
+		"ClusterRole podsequence-controller-objects",
+		"ClusterRole podsequence-controller-common-objects",
 	},
 	"sequentialjob": {
 		"CustomResourceDefinition sequentialjobs.batch.example.com",
