@@ -65,6 +65,48 @@ func TestSampleDatabaseOfAnOperator(t *testing.T) {
 	s.awaitPhase("orders", v1alpha1.PhaseCompleted)
 }
 
+// The sample is about the namespaces cert-manager and shop. Here both are that of the story.
+func TestSampleCertificatesFirst(t *testing.T) {
+	t.Parallel()
+	s := newStory(t)
+	for _, object := range s.Sample("certificates-first.yaml") {
+		object.SetName(s.Namespace + "-" + object.GetName())
+		if groups, found, _ := unstructured.NestedSlice(object.Object, "spec", "podGroups"); found {
+			for _, i := range []int{1, 3} {
+				groups[i].(map[string]any)["namespaces"] = []any{s.Namespace}
+			}
+			groups[2].(map[string]any)["objects"].([]any)[1].(map[string]any)["namespace"] = s.Namespace
+			require.NoError(s, unstructured.SetNestedSlice(object.Object, groups, "spec", "podGroups"))
+		}
+		s.Create(object)
+		s.Cleanup(func() { assert.NoError(s, client.IgnoreNotFound(s.API.Delete(context.Background(), object))) })
+	}
+	s.createPods(s.pod("webhook").Label("app.kubernetes.io/instance", "cert-manager"), s.pod("web").Label("needs-certificate", "true"))
+	s.expectHeld("webhook", "web")
+	s.serve("cert-manager.io", "Certificate", "certificates", apiextensionsv1.NamespaceScoped)
+	s.serve("cert-manager.io", "ClusterIssuer", "clusterissuers", apiextensionsv1.ClusterScoped)
+	s.awaitBound("webhook")
+	s.makeReady("webhook")
+
+	issuer, certificate := certManagers("ClusterIssuer", "", "internal"), certManagers("Certificate", s.Namespace, "shop-tls")
+	s.AwaitCreated(issuer)
+	s.AwaitCreated(certificate)
+	s.operates(issuer, "True")
+	s.operates(certificate, "False")
+	s.expectHeld("web")
+	s.operates(certificate, "True")
+	s.awaitBound("web")
+}
+
+func certManagers(kind, namespace, name string) *unstructured.Unstructured {
+	object := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{}}}
+	object.SetAPIVersion("cert-manager.io/v1")
+	object.SetKind(kind)
+	object.SetNamespace(namespace)
+	object.SetName(name)
+	return object
+}
+
 func TestSampleGPUHealth(t *testing.T) {
 	t.Parallel()
 	s := newStory(t)
