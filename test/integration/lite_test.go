@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -90,6 +91,16 @@ func TestLiteMode(t *testing.T) {
 			assert.Equal(t, "app cannot be held: add the scheduling gate "+v1alpha1.DefaultSchedulingGateName+" in the pod template", degraded.Message)
 		})
 	}
+	t.Run("gated pods wait for an object", func(t *testing.T) {
+		s := newLiteStory(t)
+		database := v1alpha1.ObjectReference{APIVersion: "v1", Kind: "Service", Name: "db"}
+		s.Create(s.sequence("shop").Objects("Service", database).Pods("Application", "app").Obj())
+		s.createPods(s.gated("app").SchedulerName(stockScheduler))
+		s.awaitObject("shop", v1alpha1.ObjectNotFound)
+		s.expectHeld("app")
+		s.Create(&corev1.Service{ObjectMeta: s.Meta("db"), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 5432}}}})
+		s.awaitBound("app")
+	})
 	t.Run("the controller was refused nothing", func(t *testing.T) {
 		s := newLiteStory(t)
 		requests := 0
