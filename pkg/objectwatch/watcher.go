@@ -51,7 +51,7 @@ type Watcher struct {
 	changed  func(sequence types.NamespacedName)
 
 	mu      sync.Mutex
-	ctx     context.Context // of Run; nil before
+	ctx     context.Context // of Run; nil before and after it
 	running sync.WaitGroup
 	watches map[place]*watch
 	claims  map[types.NamespacedName]*claim
@@ -126,7 +126,8 @@ func (w *Watcher) Run(ctx context.Context) {
 	}
 	w.mu.Unlock()
 	<-ctx.Done()
-	w.mu.Lock() // nothing is started any more
+	w.mu.Lock()
+	w.ctx = nil // nothing is started any more
 	w.mu.Unlock()
 	w.running.Wait()
 }
@@ -294,7 +295,7 @@ func (w *Watcher) watchOf(p place) *watch {
 	}
 	of = newWatch(w, p)
 	w.watches[p] = of
-	if w.ctx != nil && w.ctx.Err() == nil {
+	if w.ctx != nil {
 		of.start()
 		w.startTriggers()
 	}
