@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -41,6 +42,26 @@ func TestANodeWhoseDriverNeverGetsReadyIsReplacedOnceItIsDeleted(t *testing.T) {
 		s.interrupt(shared.claims.of(s.Namespace)[0])
 		s.awaitNodes(2)
 		s.awaitPods("driver-", 1, "bound on the new node", func(p *corev1.Pod) bool { return isBound(p) && p.Spec.NodeName != broken })
+		s.startDrivers()
+		s.awaitBound("web-", 2)
+		s.report()
+		s.expectNodes(2)
+	})
+}
+
+// A node joins, but its kubelet never reports. Karpenter deletes its NodeClaim after 15 minutes; the story does so at once.
+func TestANodeThatNeverGetsReadyIsReplacedOnceItIsDeleted(t *testing.T) {
+	inBothWays(t, func(t *testing.T, by way) {
+		s := newStory(t, by, pool{instanceType: small, bootTime: "1s", neverReady: true})
+		s.Create(s.deployment("web", 2))
+		broken := s.awaitDrivers(1)[0].Spec.NodeName // DaemonSets tolerate that the node is not ready
+		s.expectNodes(1)
+		s.expectUnbound("web-")
+		s.pool.neverReady = false
+		require.NoError(t, shared.apply(s.pool.manifest()))
+		s.interrupt(shared.claims.of(s.Namespace)[0])
+		s.awaitPods("driver-", 1, "bound on the new node", func(p *corev1.Pod) bool { return isBound(p) && p.Spec.NodeName != broken })
+		s.expectUnbound("web-")
 		s.startDrivers()
 		s.awaitBound("web-", 2)
 		s.report()

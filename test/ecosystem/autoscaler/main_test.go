@@ -76,7 +76,10 @@ func (e *environment) runKarpenter() error {
 		return fmt.Errorf("make log: %w", err)
 	}
 	defer log.Close() //nolint:errcheck // the child has it
-	command := exec.Command(program, "-log-level=debug", "-instance-types-file-path="+types)
+	// A node that Karpenter has pods in mind for is not removed for twice this time, after which it looks at the pods again. On a busy machine
+	// it may come to that late.
+	const batchMaxDuration = "-batch-max-duration=30s"
+	command := exec.Command(program, "-log-level=debug", "-instance-types-file-path="+types, batchMaxDuration)
 	command.Env = append(os.Environ(), "KUBECONFIG="+e.Kubeconfig())
 	command.Stdout, command.Stderr = log, log
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}

@@ -26,11 +26,16 @@ type pool struct {
 	startupTaint string
 	// consolidateAfter is how long a node without pods is kept, but for those of DaemonSets; Never if it is empty.
 	consolidateAfter string
+	// neverReady reports that the nodes join the cluster, but their kubelets report nothing.
+	neverReady bool
 }
 
 // manifest is the NodePool and the class of its nodes.
 func (p pool) manifest() string {
-	taints, consolidate := "[]", "Never"
+	taints, consolidate, labels := "[]", "Never", "{}"
+	if p.neverReady {
+		labels = `{example.com/never-ready: "true"}`
+	}
 	if p.startupTaint != "" {
 		taints = fmt.Sprintf("[{key: %s, effect: NoSchedule}]", p.startupTaint)
 	}
@@ -51,6 +56,8 @@ metadata:
   name: %[1]s
 spec:
   template:
+    metadata:
+      labels: %[6]s
     spec:
       requirements:
       - {key: node.kubernetes.io/instance-type, operator: In, values: [%[2]s]}
@@ -62,7 +69,7 @@ spec:
   disruption:
     consolidationPolicy: WhenEmptyOrUnderutilized
     consolidateAfter: %[5]s
-`, p.name, p.instanceType, p.bootTime, taints, consolidate)
+`, p.name, p.instanceType, p.bootTime, taints, consolidate, labels)
 }
 
 // claims are the NodeClaims that Karpenter ever made, by NodePool.

@@ -50,6 +50,7 @@ func inBothWays(t *testing.T, tell func(t *testing.T, by way)) {
 type story struct {
 	*cluster.Story
 	by     way
+	pool   pool
 	began  time.Time
 	fences int
 }
@@ -66,6 +67,7 @@ func newStory(t *testing.T, by way, nodes pool) *story {
 	t.Cleanup(func() {
 		assert.NoError(t, shared.apply("", "delete", "nodepool", nodes.name, "--wait=false"))
 	})
+	s.pool = nodes
 	s.Create(s.driver())
 	if by == byPodSequence {
 		s.Create(s.driverThenApp().Obj())

@@ -1,6 +1,6 @@
 // karpenter is Karpenter with its provider of simulated nodes, for a cluster that KWOK plays the kubelets of. All of its controllers are as
 // Karpenter has them. Three things differ from the program of its provider: no port is open to other machines, nodes boot without the devices of
-// their instance type, as if a device plugin listed them later, and
+// their instance type, as if a device plugin listed them later, or, with the label example.com/never-ready, not at all, and
 //
 //	karpenter crds
 //
@@ -107,6 +107,9 @@ func (b booting) Create(ctx context.Context, object client.Object, opts ...clien
 	if node, isNode := object.(*corev1.Node); isNode {
 		node.Status.Capacity = withoutDevices(node.Status.Capacity)
 		node.Status.Allocatable = withoutDevices(node.Status.Allocatable)
+		if _, never := node.Labels["example.com/never-ready"]; never {
+			delete(node.Annotations, "kwok.x-k8s.io/node") // nobody plays its kubelet
+		}
 	}
 	return b.Client.Create(ctx, object, opts...)
 }
