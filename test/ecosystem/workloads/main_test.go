@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 			return err
 		}
 		c.AtStop(func() error { shared.referee.Stop(); return nil })
-		if err := shared.kubectl(definitions(), "apply", "--server-side", "-f", "-"); err != nil {
+		if err := shared.kubectl(definitions()+"---"+readers, "apply", "--server-side", "-f", "-"); err != nil {
 			return err
 		}
 		return shared.runRollouts()
