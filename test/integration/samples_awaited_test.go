@@ -25,13 +25,13 @@ func TestSampleTeamsInOrder(t *testing.T) {
 	broker := s.awaitWorking("broker", 1)
 	s.expectNonePlaced("import", "application")
 	s.makeReady(broker...)
-	s.awaitPhase("platform", v1alpha1.PhaseCompleted)
+	s.awaitPhase("team-platform", v1alpha1.PhaseCompleted)
 	imports := s.awaitWorking("import", 1)
 	s.expectNonePlaced("application")
 	s.succeed(imports[0])
-	s.awaitPhase("data", v1alpha1.PhaseCompleted)
+	s.awaitPhase("team-data", v1alpha1.PhaseCompleted)
 	s.makeReady(s.awaitWorking("application", 1)...)
-	s.awaitPhase("application", v1alpha1.PhaseCompleted)
+	s.awaitPhase("team-application", v1alpha1.PhaseCompleted)
 }
 
 func TestSampleDatabaseOfAnOperator(t *testing.T) {
@@ -54,15 +54,15 @@ func TestSampleDatabaseOfAnOperator(t *testing.T) {
 			s.Create(object)
 		}
 	}
-	s.awaitObject("orders", v1alpha1.ObjectNotFound)
+	s.awaitObject("orders-with-operator", v1alpha1.ObjectNotFound)
 	s.expectNonePlaced("application")
 	s.AwaitCreated(database)
-	s.awaitObject("orders", v1alpha1.ObjectWaiting)
+	s.awaitObject("orders-with-operator", v1alpha1.ObjectWaiting)
 	s.operates(database, "False")
 	s.expectNonePlaced("application")
 	s.operates(database, "True")
 	s.makeReady(s.awaitWorking("application", 2)...)
-	s.awaitPhase("orders", v1alpha1.PhaseCompleted)
+	s.awaitPhase("orders-with-operator", v1alpha1.PhaseCompleted)
 }
 
 // The sample is about the namespaces cert-manager and shop. Here both are that of the story.
@@ -121,7 +121,7 @@ func TestSampleGPUHealth(t *testing.T) {
 	s.applySample("gpu-health.yaml")
 	s.sayHealthy("node-0", corev1.ConditionFalse)
 	s.Await("status to name the condition", func() bool {
-		for _, n := range s.getSequence("training").Status.NodeStatus {
+		for _, n := range s.getSequence("healthy-training").Status.NodeStatus {
 			if n.NodeName == "node-0" && n.Conditions[0].Message == "condition "+healthy+" is False, not True" {
 				return true
 			}

@@ -107,7 +107,7 @@ func TestSampleReachableDatabase(t *testing.T) {
 	pods := s.awaitWorking("db", 2)
 	s.makeReady(pods...)
 	s.operatorSays(pods[0], corev1.ConditionTrue)
-	s.awaitGroup("shop", 0, 1, 2)
+	s.awaitGroup("reachable-shop", 0, 1, 2)
 	s.expectNonePlaced("app")
 	s.operatorSays(pods[1], corev1.ConditionTrue)
 	s.awaitWorking("app", 1)

@@ -127,6 +127,10 @@ func (t *tool) lintFiles(ctx context.Context, files resource.FilenameOptions) (l
 				findings = append(findings, lint.SequentialJob(info.Source, object)...)
 			}
 			kinds[object.GetKind()]++
+			if first, twice := sources[lint.Name(object)]; twice {
+				findings = append(findings, lint.Duplicate(info.Source, first, object))
+				continue
+			}
 		}
 		sources[lint.Name(object)] = info.Source
 		enter(objects, object)

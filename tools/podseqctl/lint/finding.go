@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // Severity says how bad a finding is.
@@ -36,6 +38,12 @@ type Findings []Finding
 
 func (f *Findings) add(source, object string, severity Severity, rule, format string, args ...any) {
 	*f = append(*f, Finding{source, object, severity, rule, fmt.Sprintf(format, args...)})
+}
+
+// Duplicate says that an object of our kinds stands in first already.
+func Duplicate(source, first string, object *unstructured.Unstructured) Finding {
+	return Finding{source, Name(object), Error, "Duplicate", fmt.Sprintf("it is in %s as well, which is checked; the one that is applied last replaces "+
+		"the other: rename or remove one of them", first)}
 }
 
 // Count returns how many have a severity.
