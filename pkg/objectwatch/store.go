@@ -238,9 +238,16 @@ func observe(found *unstructured.Unstructured, verdict objects.Verdict) Observat
 	return observed
 }
 
-// become notes an observation, and reports whether it is another than before.
+// become notes an observation, and reports whether it is another than before. A condition that claims to be True since before the object
+// was last seen otherwise does not say since when: some controllers leave lastTransitionTime as it is, and a condition that is True for an
+// older generation counts again without a transition.
 func (j *judgement) become(observed Observation, now time.Time) bool {
 	before := j.Observation
+	if observed.State != v1alpha1.ObjectSatisfied {
+		j.otherwise = now
+	} else if observed.Since.Before(j.otherwise.Truncate(time.Second)) {
+		observed.Since = time.Time{}
+	}
 	switch {
 	case observed.State != v1alpha1.ObjectSatisfied:
 	case j.known && before.State == v1alpha1.ObjectSatisfied && before.UID == observed.UID:

@@ -49,6 +49,7 @@ type object struct {
 type judgement struct {
 	Observation
 	known     bool
+	otherwise time.Time // when the object was last seen not to be as required; zero if it was not
 	sequences sets.Set[types.NamespacedName]
 }
 
