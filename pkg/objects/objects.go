@@ -1,9 +1,11 @@
 // Package objects judges whether an object is as a group of a sequence requires. It is pure: it knows no client and no clock. When an
 // object gives no clear answer, it counts as not satisfied: to wait longer does no harm that starting too early would not do.
 //
-// What Current means is decided by kstatus' own library, as in Flux and kpt, with one addition. Kstatus takes an object of
-// which it knows nothing for Current as soon as it exists. That is right for a ConfigMap, and wrong for a Certificate that its
-// controller has not seen yet. So an object that may have a status is not Current before it has one:
+// What Current means is decided by kstatus' own library, as in Flux and kpt, with two additions. Kstatus looks at the
+// observedGeneration of a status and not at that of a condition, which is all that a Certificate has: Ready of an older generation does
+// not make an object Current. And kstatus takes an object of which it knows nothing for Current as soon as it exists. That is right for a
+// ConfigMap, and wrong for a Certificate that its controller has not seen yet. So an object that may have a status is not Current before
+// it has one:
 //
 //   - A kind whose resource has a subresource status, as discovery lists it, needs a status that is not empty.
 //   - Kinds for which kstatus has rules of its own are judged by these alone, since they look at status themselves. But those whose
@@ -73,6 +75,11 @@ func judgeCurrent(object *unstructured.Unstructured, hasStatus bool) Verdict {
 	case err != nil:
 		return Verdict{Message: Line("its status cannot be read: " + err.Error())}
 	case result.Status == status.CurrentStatus:
+		if ready := conditionOf(object, "Ready"); !hasRules && ready != nil {
+			if generation, isSet := generationIn(ready); isSet && generation < object.GetGeneration() {
+				return Verdict{Message: ofOlder("Ready", generation, object)}
+			}
+		}
 		return Verdict{Satisfied: true}
 	}
 	reason, message := "", result.Message
@@ -97,10 +104,15 @@ func judgeCondition(object *unstructured.Unstructured, conditionType string, now
 		generation, isSet = generationIn(statusOf(object))
 	}
 	if isSet && generation < object.GetGeneration() {
-		return Verdict{Message: Line(conditionType + " is True for generation " + strconv.FormatInt(generation, 10) +
-			", and the object has generation " + strconv.FormatInt(object.GetGeneration(), 10))}
+		return Verdict{Message: ofOlder(conditionType, generation, object)}
 	}
 	return Verdict{Satisfied: true, Since: transition(object, condition, now)}
+}
+
+// ofOlder says that a condition is True for an older generation of the object.
+func ofOlder(conditionType string, generation int64, object *unstructured.Unstructured) string {
+	return Line(conditionType + " is True for generation " + strconv.FormatInt(generation, 10) +
+		", and the object has generation " + strconv.FormatInt(object.GetGeneration(), 10))
 }
 
 // transition is when the condition became True; zero if it does not say, or names a time that cannot be right because it is to come.
