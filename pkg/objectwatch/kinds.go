@@ -23,7 +23,8 @@ type discoverer interface {
 	ServerResourcesForGroupVersionWithContext(ctx context.Context, groupVersion string) (*metav1.APIResourceList, error)
 }
 
-// kinds remembers how kinds are served. What is not served it asks about again each time.
+// kinds remembers how kinds are served. What is not served it asks about again each time, and keeps nothing of: people may name as many
+// versions as they like.
 type kinds struct {
 	api discoverer
 
@@ -70,6 +71,15 @@ func (k *kinds) version(version schema.GroupVersion) *servedVersion {
 	return known
 }
 
+// drop forgets a version of which nothing came to be known.
+func (k *kinds) drop(version schema.GroupVersion, unknown *servedVersion) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.versions[version] == unknown {
+		delete(k.versions, version)
+	}
+}
+
 // get returns how a kind is served; nil if it is not.
 func (k *kinds) get(ctx context.Context, gvk schema.GroupVersionKind) (*kind, error) {
 	version := k.version(gvk.GroupVersion())
@@ -78,6 +88,11 @@ func (k *kinds) get(ctx context.Context, gvk schema.GroupVersionKind) (*kind, er
 	if found := find(version.list, gvk); found != nil {
 		return found, nil
 	}
+	defer func() {
+		if version.list == nil {
+			k.drop(gvk.GroupVersion(), version)
+		}
+	}()
 	list, err := k.api.ServerResourcesForGroupVersionWithContext(ctx, gvk.GroupVersion().String())
 	if apierrors.IsNotFound(err) {
 		return nil, nil

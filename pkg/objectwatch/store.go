@@ -121,10 +121,10 @@ func (s *store) bring(obj any, isGone bool) error {
 	}
 	s.update(func() sets.Set[types.NamespacedName] {
 		wanted, version := s.watch.objects[object.GetName()], object.GetResourceVersion()
-		if wanted == nil || !isNewer(version, wanted.version) {
+		if wanted == nil || !isGone && !isNewer(version, wanted.asked) {
 			return nil
 		}
-		wanted.version = version
+		wanted.version, wanted.asked = version, ""
 		if isGone {
 			object = nil
 		}
@@ -146,7 +146,7 @@ func (s *store) Replace(list []any, version string) error {
 	s.update(func() sets.Set[types.NamespacedName] {
 		concerned := sets.New[types.NamespacedName]()
 		for name, wanted := range s.watch.objects {
-			wanted.version = version
+			wanted.version, wanted.asked = version, ""
 			concerned = concerned.Union(s.judge(wanted, listed[name]))
 		}
 		s.watch.isListed = true
@@ -155,8 +155,8 @@ func (s *store) Replace(list []any, version string) error {
 	return nil
 }
 
-// askUnseen lists, one by one, objects that sequences name after the list was complete: nothing was kept of them. If that fails, all are
-// listed again.
+// askUnseen lists, one by one, objects that sequences name after the list was complete: nothing was kept of them. If that does not
+// do, all are listed again.
 func (s *store) askUnseen(ctx context.Context, cancel context.CancelFunc) {
 	for {
 		select {
@@ -165,8 +165,10 @@ func (s *store) askUnseen(ctx context.Context, cancel context.CancelFunc) {
 			return
 		}
 		for name, ok := s.nextUnseen(); ok; name, ok = s.nextUnseen() {
-			if err := s.ask(ctx, name); err != nil {
-				s.watch.failed(ctx, err)
+			if isJudged, err := s.ask(ctx, name); err != nil || !isJudged {
+				if err != nil {
+					s.watch.failed(ctx, err)
+				}
 				cancel()
 				return
 			}
@@ -180,18 +182,24 @@ func (s *store) nextUnseen() (string, bool) {
 	return s.watch.unseen.PopAny()
 }
 
-// ask judges one object. What the watch brings after that and is older is left out.
-func (s *store) ask(ctx context.Context, name string) error {
+// ask judges one object. What the watch brings after that and is older is left out. It reports whether the object is judged: not if nothing
+// tells whether the watch has brought something newer, which does not say what a sequence asks that came later.
+func (s *store) ask(ctx context.Context, name string) (isJudged bool, err error) {
 	list, err := s.client.List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()})
 	if err != nil {
-		return fmt.Errorf("list one object: %w", err)
+		return false, fmt.Errorf("list one object: %w", err)
 	}
+	isJudged = true
 	s.update(func() sets.Set[types.NamespacedName] {
 		wanted, version := s.watch.objects[name], list.GetResourceVersion()
-		if wanted == nil || wanted.version != "" && isNewer(wanted.version, version) {
-			return nil // the watch was faster
+		if wanted == nil {
+			return nil
 		}
-		wanted.version = version
+		if wanted.version != "" && isNewer(wanted.version, version) {
+			isJudged = wanted.isJudged() // the watch was faster
+			return nil
+		}
+		wanted.version, wanted.asked = version, version
 		var object *unstructured.Unstructured
 		for i := range list.Items {
 			if list.Items[i].GetName() == name {
@@ -200,7 +208,7 @@ func (s *store) ask(ctx context.Context, name string) error {
 		}
 		return s.judge(wanted, object)
 	})
-	return nil
+	return isJudged, nil
 }
 
 // isNewer reports whether a version is newer than another. Versions that cannot be compared, of aggregated API servers, say, are.

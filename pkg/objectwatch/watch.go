@@ -41,8 +41,19 @@ type watch struct {
 // object is one that a sequence waits for.
 type object struct {
 	untils map[string]*judgement
-	// version is that of the object, or of the list without it, that was judged last. What the watch brings that is not newer is known.
-	version string
+	// version is that of the object, or of the list without it, that was judged last. asked is it if the object was asked for by itself, and
+	// the watch may be behind: what it brings that is not newer is known.
+	version, asked string
+}
+
+// isJudged reports whether everything is known of the object that sequences require of it. The lock is held.
+func (o *object) isJudged() bool {
+	for _, j := range o.untils {
+		if !j.known {
+			return false
+		}
+	}
+	return true
 }
 
 // judgement is how an object is to what some sequences require.
