@@ -1,9 +1,13 @@
 package objectwatch
 
 import (
+	"errors"
 	"fmt"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/pkg/objects"
 )
 
 // AggregationLabel is on the ClusterRoles that say what the controller may read.
@@ -53,10 +57,18 @@ func noRoom(namespace string) string {
 	return fmt.Sprintf("the PodSequences of this namespace already wait for objects of %d kinds, which is the limit", MaxKindsPerNamespace)
 }
 
-// notSeen says that an object has not been read yet.
+// inWords returns what an error says; if the API server says it, in its words alone.
+func inWords(err error) string {
+	if status := apierrors.APIStatus(nil); errors.As(err, &status) && status.Status().Message != "" {
+		return objects.Line(status.Status().Message)
+	}
+	return objects.Line(err.Error())
+}
+
+// notSeen says what keeps an object from being read; it is empty if nothing is known to.
 func notSeen(trouble string) string {
 	if trouble == "" {
-		return "podsequence-controller has not read it yet"
+		return ""
 	}
 	return "podsequence-controller could not read it yet: " + trouble
 }

@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
-	"example.com/podsequence/pkg/objects"
 	"example.com/podsequence/pkg/reflectors"
 )
 
@@ -160,7 +159,12 @@ func (w *watch) read(ctx context.Context, served kind) bool {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	w.watcher.mu.Lock()
-	w.transition(func() { w.served, w.isListed, w.isWatched = served, false, false })
+	w.transition(func() {
+		w.served, w.isListed, w.isWatched = served, false, false
+		if w.fault == notServed || w.fault == wrongScope {
+			w.fault = noFault
+		}
+	})
 	w.unseen.Clear()
 	w.watcher.mu.Unlock()
 
@@ -175,26 +179,31 @@ func (w *watch) read(ctx context.Context, served kind) bool {
 	}
 	var beside sync.WaitGroup
 	beside.Go(func() { store.askUnseen(ctx, cancel) })
-	beside.Go(func() { w.follow(ctx, cancel, served) })
+	followed := false
+	beside.Go(func() { followed = w.follow(ctx, cancel, served) })
 	reflector.Run(ctx, store)
 	cancel()
 	beside.Wait()
+	if followed && !store.wasLive {
+		signal(w.again) // what failed may have begun before that
+	}
 	return store.wasLive
 }
 
-// follow cancels when the kind is served otherwise than before.
-func (w *watch) follow(ctx context.Context, cancel context.CancelFunc, before kind) {
+// follow cancels when the kind is served otherwise than before. It reports whether it was told to look.
+func (w *watch) follow(ctx context.Context, cancel context.CancelFunc, before kind) (told bool) {
 	for {
 		select {
 		case <-w.again:
+			told = true
 		case <-ctx.Done():
-			return
+			return told
 		}
 		// If the API server does not say, or no longer serves the kind, the watch finds out by itself.
 		if served, err := w.watcher.kinds.get(ctx, w.kind); err == nil && served != nil && *served != before {
 			cancel()
 			signal(w.again)
-			return
+			return told
 		}
 	}
 }
@@ -216,12 +225,36 @@ func (w *watch) failed(ctx context.Context, err error) bool {
 	default:
 		klog.FromContext(ctx).Error(err, "Could not list and watch objects that sequences wait for, will retry",
 			"kind", w.kind, "namespace", w.namespace)
-		w.watcher.mu.Lock()
-		w.trouble = objects.Line(err.Error())
-		w.watcher.mu.Unlock()
+		w.setTrouble(inWords(err))
 		return false
 	}
 	return true
+}
+
+// setTrouble notes an error, and tells it the sequences whose objects have not been seen yet.
+func (w *watch) setTrouble(trouble string) {
+	w.watcher.mu.Lock()
+	var concerned sets.Set[types.NamespacedName]
+	if !w.isLive() && !w.stopped && w.trouble != trouble {
+		concerned, _ = w.waiting()
+	}
+	w.trouble = trouble
+	w.watcher.mu.Unlock()
+	w.watcher.tell(concerned)
+}
+
+// waiting returns the sequences that wait for objects of the watch, and why they cannot be read, if so. The lock is held.
+func (w *watch) waiting() (sequences sets.Set[types.NamespacedName], why string) {
+	sequences = sets.New[types.NamespacedName]()
+	for _, o := range w.objects {
+		for _, j := range o.untils {
+			for sequence := range j.sequences {
+				sequences.Insert(sequence)
+				why = w.explain(sequence)
+			}
+		}
+	}
+	return sequences, why
 }
 
 // setFault notes that objects cannot be read, and tells the sequences that wait for them.
@@ -232,16 +265,12 @@ func (w *watch) setFault(ctx context.Context, f fault) {
 		return
 	}
 	w.transition(func() { w.fault, w.isListed, w.isWatched = f, false, false })
-	concerned, why := sets.New[types.NamespacedName](), ""
 	for _, o := range w.objects {
 		for _, j := range o.untils {
 			j.known = false
-			for sequence := range j.sequences {
-				concerned.Insert(sequence)
-				why = w.explain(sequence)
-			}
 		}
 	}
+	concerned, why := w.waiting()
 	w.watcher.mu.Unlock()
 	klog.FromContext(ctx).Info("Cannot read objects that sequences wait for", "kind", w.kind, "namespace", w.namespace, "why", why)
 	w.watcher.tell(concerned)

@@ -258,7 +258,7 @@ func targetOf(sequence types.NamespacedName, reference *v1alpha1.ObjectReference
 }
 
 // Observe returns how an object is that Want has named for the sequence. It is not known while it has not been seen yet and nothing is in
-// the way; the message says whether that takes long.
+// the way that would last; the message says what failed, if anything did.
 func (w *Watcher) Observe(sequence types.NamespacedName, reference *v1alpha1.ObjectReference) (o Observation, known bool) {
 	t, problem := targetOf(sequence, reference)
 	if problem != "" {
@@ -271,7 +271,7 @@ func (w *Watcher) Observe(sequence types.NamespacedName, reference *v1alpha1.Obj
 	}
 	watch := w.watches[t.place]
 	if watch == nil {
-		return Observation{State: v1alpha1.ObjectWaiting, Message: notSeen("")}, false
+		return Observation{State: v1alpha1.ObjectWaiting}, false
 	}
 	if watch.fault != noFault {
 		return notReadable(watch.explain(sequence)), true

@@ -2,6 +2,7 @@ package objectwatch
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"sync"
@@ -22,6 +23,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/klog/v2/ktesting"
 	"k8s.io/utils/clock"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
@@ -32,11 +34,15 @@ var certificates = schema.GroupVersionResource{Group: "cert-manager.io", Version
 type served struct {
 	mu    sync.Mutex
 	lists map[string]*metav1.APIResourceList
+	asked chan struct{} // has a token for each question, if it is not nil
 }
 
 func (s *served) ServerResourcesForGroupVersionWithContext(_ context.Context, version string) (*metav1.APIResourceList, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.asked != nil {
+		s.asked <- struct{}{}
+	}
 	if list := s.lists[version]; list != nil {
 		return list, nil
 	}
@@ -58,7 +64,9 @@ type fixture struct {
 	told    chan types.NamespacedName
 }
 
-func newFixture(t *testing.T) *fixture {
+func newFixture(t *testing.T) *fixture { return newFixtureWith(t, clock.RealClock{}) }
+
+func newFixtureWith(t *testing.T, clock clock.Clock) *fixture {
 	scheme := runtime.NewScheme()
 	require.NoError(t, metav1.AddMetaToScheme(scheme))
 	f := &fixture{TB: t, served: &served{lists: map[string]*metav1.APIResourceList{}}, told: make(chan types.NamespacedName, 1000)}
@@ -68,7 +76,7 @@ func newFixture(t *testing.T) *fixture {
 	f.objects = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(scheme, map[schema.GroupVersionResource]string{
 		certificates: "CertificateList", certificates.GroupVersion().WithResource("clusterissuers"): "ClusterIssuerList",
 	})
-	f.Watcher = newWatcher(f.objects, metadatafake.NewSimpleMetadataClient(scheme), f.served, clock.RealClock{},
+	f.Watcher = newWatcher(f.objects, metadatafake.NewSimpleMetadataClient(scheme), f.served, clock,
 		func(key types.NamespacedName) { f.told <- key })
 	_, ctx := ktesting.NewTestContext(t)
 	ctx, cancel := context.WithCancel(ctx)
@@ -213,6 +221,52 @@ func TestWhatMayNotBeReadIsNotReadable(t *testing.T) {
 			f.await(shop, certificate("tls", "Ready"), v1alpha1.ObjectSatisfied, "a")
 		})
 	}
+}
+
+// What makes objects readable may come while an attempt is under way that fails.
+func TestAnAttemptThatFailsWhileMoreBecomesReadableIsRepeatedAtOnce(t *testing.T) {
+	f := newFixtureWith(t, clocktesting.NewFakeClock(time.Now())) // no pause ends
+	f.served.asked = make(chan struct{}, 100)
+	first := true
+	f.objects.PrependReactor("list", "certificates", func(clienttesting.Action) (bool, runtime.Object, error) {
+		if !first {
+			return false, nil, nil
+		}
+		first = false
+		<-f.served.asked // before this list
+		f.definitionChanged("certificates.cert-manager.io")
+		<-f.served.asked // because of the change
+		return true, nil, apierrors.NewForbidden(certificates.GroupResource(), "", nil)
+	})
+	f.put("tls", "a", "True")
+	f.Want(shop, []v1alpha1.ObjectReference{certificate("tls", "Ready")})
+	f.await(shop, certificate("tls", "Ready"), v1alpha1.ObjectSatisfied, "a")
+}
+
+// A conversion may fail, or an aggregated API server be out of order.
+func TestWhatKeepsObjectsFromBeingReadIsTold(t *testing.T) {
+	f := newFixture(t)
+	var mu sync.Mutex
+	fails := true
+	f.objects.PrependReactor("list", "certificates", func(clienttesting.Action) (bool, runtime.Object, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		return fails, nil, apierrors.NewInternalError(errors.New("the conversion webhook is down"))
+	})
+	f.put("tls", "a", "True")
+	reference := certificate("tls", "Ready")
+	f.Want(shop, []v1alpha1.ObjectReference{reference})
+	assert.Equal(t, shop, <-f.told)
+	o, known := f.Observe(shop, &reference)
+	assert.False(t, known)
+	assert.Equal(t, Observation{
+		State:   v1alpha1.ObjectWaiting,
+		Message: "podsequence-controller could not read it yet: Internal error occurred: the conversion webhook is down",
+	}, o)
+	mu.Lock()
+	fails = false
+	mu.Unlock()
+	f.await(shop, reference, v1alpha1.ObjectSatisfied, "a")
 }
 
 func TestReferencesThatCannotBe(t *testing.T) {

@@ -57,7 +57,7 @@ func (r *statusReconciler) wantObjects(key types.NamespacedName, report sequence
 }
 
 // objectsOf returns the records of the objects that each group waits for. It reports whether some object has not been seen yet, though
-// nothing is known to be in the way. What is recorded of such an object stays.
+// nothing is known to be in the way. What is recorded of such an object stays, unless there is more to say of one that is not ready.
 func (r *statusReconciler) objectsOf(key types.NamespacedName, report sequence.Report) (records [][]v1alpha1.ObjectStatus, unseen bool) {
 	recorded := map[v1alpha1.ObjectReference]*v1alpha1.ObjectStatus{}
 	if status := &report.Object.Status; status.ObservedUID == "" || status.ObservedUID == report.Object.UID {
@@ -70,7 +70,7 @@ func (r *statusReconciler) objectsOf(key types.NamespacedName, report sequence.R
 			observed, known := r.objects.Observe(key, reference)
 			before := recorded[*reference]
 			switch {
-			case known:
+			case known, observed.Message != "" && (before == nil || before.State != v1alpha1.ObjectSatisfied):
 				records[i] = append(records[i], record(reference, observed, before))
 			case before != nil:
 				records[i] = append(records[i], *before)

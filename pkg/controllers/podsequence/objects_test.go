@@ -18,6 +18,7 @@ import (
 type observations struct {
 	seen   map[v1alpha1.ObjectReference]objectwatch.Observation
 	wanted []v1alpha1.ObjectReference
+	unseen string // what keeps the others from being seen
 }
 
 func (o *observations) Want(_ types.NamespacedName, references []v1alpha1.ObjectReference) {
@@ -27,8 +28,10 @@ func (o *observations) Want(_ types.NamespacedName, references []v1alpha1.Object
 func (o *observations) Forget(types.NamespacedName) { o.wanted = nil }
 
 func (o *observations) Observe(_ types.NamespacedName, reference *v1alpha1.ObjectReference) (objectwatch.Observation, bool) {
-	seen, known := o.seen[*reference]
-	return seen, known
+	if seen, known := o.seen[*reference]; known {
+		return seen, true
+	}
+	return objectwatch.Observation{State: v1alpha1.ObjectWaiting, Message: o.unseen}, false
 }
 
 var tls = v1alpha1.ObjectReference{APIVersion: "cert-manager.io/v1", Kind: "Certificate", Name: "tls", Until: "Ready"}
@@ -108,6 +111,39 @@ func TestRecordsStayUntilObjectsAreSeen(t *testing.T) {
 	f.reconcile(t)
 	assert.Equal(t, v1alpha1.ObjectNotFound, f.lastObject().State, "it was deleted meanwhile")
 	assert.Nil(t, f.lastObject().Since)
+}
+
+// Who waits reads in status why an object cannot be read. What was seen before still counts.
+func TestWhatKeepsAnObjectFromBeingSeenIsRecorded(t *testing.T) {
+	recorded := func(state v1alpha1.ObjectState) []v1alpha1.ObjectStatus {
+		return []v1alpha1.ObjectStatus{{
+			APIVersion: tls.APIVersion, Kind: tls.Kind, Name: tls.Name, Until: tls.Until, UID: "a", State: state, Message: "as recorded",
+		}}
+	}
+	for name, tc := range map[string]struct {
+		recorded []v1alpha1.ObjectStatus
+		state    v1alpha1.ObjectState
+		message  string
+	}{
+		"nothing is recorded": {nil, v1alpha1.ObjectWaiting, "the webhook is down"},
+		"it was not readable": {recorded(v1alpha1.ObjectNotReadable), v1alpha1.ObjectWaiting, "the webhook is down"},
+		"it was ready":        {recorded(v1alpha1.ObjectSatisfied), v1alpha1.ObjectSatisfied, "as recorded"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newStatusFixture()
+			f.objects.unseen = "the webhook is down"
+			ps := certified().Obj()
+			ps.Status.ObservedUID = ps.UID
+			ps.Status.Groups = []v1alpha1.GroupStatus{{Name: "Certificate", Objects: tc.recorded}}
+			f.answer(f.engine.ApplySequence(ps))
+			f.reconcile(t)
+			f.clock.SetTime(f.clock.Now().Add(confirmGrace))
+			f.reconcile(t)
+			require.NotEmpty(t, f.written)
+			assert.Equal(t, tc.state, f.lastObject().State)
+			assert.Equal(t, tc.message, f.lastObject().Message)
+		})
+	}
 }
 
 // A status that a backup tool restored is of another object.
