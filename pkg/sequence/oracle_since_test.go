@@ -26,7 +26,7 @@ func (o *oracle) satisfaction(v *view, c *course, i int, g groupCount, before sa
 		s.since = o.second() // it was ready when status said that the group was not
 	case !counted:
 		s.since = o.clamp(ready)
-	case before.satisfied && waits && news.After(before.since):
+	case before.satisfied && waits && news.After(before.since) && !ready.IsZero(): // else there are enough without the news
 		s.since = later(before.since, o.clamp(ready))
 	case before.satisfied:
 		s.since = before.since

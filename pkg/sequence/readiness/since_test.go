@@ -30,6 +30,9 @@ func TestSince(t *testing.T) {
 		"a wait does not begin anew for a pod that is not needed": {
 			SinceFacts{Satisfied: true, Waits: true, Before: true, SinceBefore: at(2), Turned: at(4)}, ready(1), at(2),
 		},
+		"a wait does not begin anew for a pod that is not needed where the needed ones do not say since when": {
+			SinceFacts{Satisfied: true, Waits: true, Before: true, SinceBefore: at(2), Turned: at(4)}, func() time.Time { return time.Time{} }, at(2),
+		},
 		"at the first look the pods say since when": {SinceFacts{Satisfied: true, FirstLook: true}, ready(3), at(3)},
 		"at the first look a group that needs no pod is satisfied from now on": {
 			SinceFacts{Satisfied: true, FirstLook: true}, func() time.Time { return time.Time{} }, at(9),
