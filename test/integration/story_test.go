@@ -56,6 +56,8 @@ func (s *story) expectNoEarlyBindings() {
 	}
 	verdict := s.env.referee.VerdictFor(context.Background(), s.Namespace)
 	assert.Empty(s, verdict.Incomplete, "the referee missed something")
+	assert.Empty(s, verdict.FalseRecords, "statuses said of objects what they never were")
+	assert.Empty(s, verdict.UncheckedRecords, "the referee believed what statuses said of objects")
 	var early []string
 	for _, v := range verdict.Violations {
 		_, name, _ := strings.Cut(fmt.Sprint(v.Pod), "/")

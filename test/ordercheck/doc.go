@@ -27,8 +27,7 @@
 //     passes it permanently or takes the object out of it does not mind it any more;
 //   - a group that waits for objects is satisfied when its members satisfy it, if it has any, and the status of the sequence records
 //     each object as Satisfied with the until that the spec has. The referee takes the record for the fact, from the resource version on
-//     at which it was written, and does not look at the objects: only kstatus says when one of any kind is ready, and it is what the
-//     controller goes by. Whether the controller looked well is for the tests of the controller to say;
+//     at which it was written, and checks by itself that it can be true, see below;
 //   - on a node, a group is satisfied when it has a member there, all that it has there are such pods, and every DaemonSet
 //     that it selects and that should run there has a pod there that has not failed. What a pod reached before the Node
 //     object was created does not count. A group is skipped where its nodeSelector does not match;
@@ -48,6 +47,21 @@
 // such PodSequence, or no sequence in force that had the pod, and a pod that was bound after it lost the last of our gates while there was no
 // PodSequence of the name on its label. Nothing is required while the kind PodSequence is not installed, nor of the programs of PodSequence,
 // nor of a pod that was created with its node.
+//
+// # Records of objects
+//
+// A record that comes to say Satisfied of an object is false if no version that etcd had of the object, up to the resource version of
+// the status, has the UID and the generation on the record, is not being deleted, and is as required. Exists asks for nothing more, a
+// condition must be True. Current is read in a simple way that never asks for more than kstatus, by which the controller goes: conditions
+// and counters may not say plainly that the object is not ready. The referee looks the versions up in etcd when it sees the status,
+// whatever kind they are of, and also if the object is gone. A false record is a violation (Verdict.FalseRecords).
+//
+// The record may be late: it is enough that the object was so at any time. A version that is stored in another API version than the one
+// that the record names is taken for satisfied, as nobody knows how it is converted. When the referee cannot know, because etcd has compacted the versions, the object is of an API server
+// of its own, or it may have been deleted before the watch began, it believes the record and counts it (Verdict.UncheckedRecords).
+// Records from before the watch are believed.
+//
+// # Edits and modes
 //
 // By BootstrapOnly the pass of a group holds permanently while it and the groups ahead of it are defined as they were; an edit
 // that is taken back restores it. A group with skip is passed as any other, and nobody waits for it meanwhile; when the skip is

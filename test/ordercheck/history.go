@@ -22,6 +22,8 @@ type History struct {
 	events []event
 	// gaps says, for people, why changes after end may be missing.
 	gaps []string
+	// audits are what became of the claims of statuses about objects, in order.
+	audits []audit
 	// stops are the times during which a scheduler was stopped.
 	stops []Stop
 	// lags are the times during which a program of ours was shown what had been.

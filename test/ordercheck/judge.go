@@ -33,6 +33,11 @@ func Judge(history History, options JudgeOptions) Verdict {
 	for _, e := range history.events[first:] {
 		j.replay(e)
 	}
+	for _, a := range history.audits {
+		if j.concernsPodsOf(a.sequence) {
+			j.verdict.include(a)
+		}
+	}
 	j.verdict.Sequences = j.sequencesSeen.Len()
 	return j.verdict
 }

@@ -13,7 +13,7 @@ import (
 )
 
 // The referee takes what a status records of an object for the fact about it, from the resource version on at which that was written.
-// Whether the controller looked well is not its business: it knows no kinds, and so not when an object of them is ready.
+// Whether the record can be true is what the auditor finds out.
 
 // objectRecord is what a status says of an object.
 type objectRecord struct {

@@ -31,11 +31,13 @@ type recorder struct {
 	events    []event
 	clock     time.Time                      // the newest time that the API has written
 	completed sets.Set[types.NamespacedName] // sequences whose status says so as of now
+	auditor   *auditor
 }
 
 // record leaves out a change that the replay would not notice.
 func (r *recorder) record(c revisions.Change[facts]) {
 	r.clock = later(r.clock, earlier(c.Object.stamped(), c.Arrived))
+	r.auditor.note(c)
 	if c.Before != nil && !c.Deleted && c.Object.says(c.Before) {
 		return
 	}

@@ -43,16 +43,18 @@ func Start(ctx context.Context, etcd clientv3.Config, options Options) (*Referee
 	if options.FenceTimeout == 0 {
 		options.FenceTimeout = defaultFenceTimeout
 	}
-	r := &Referee{options: options, recorder: &recorder{completed: sets.New[types.NamespacedName]()}}
+	r := &Referee{options: options, recorder: &recorder{completed: sets.New[types.NamespacedName](), auditor: newAuditor()}}
 	var err error
 	if r.follower, err = revisions.Follow(ctx, etcd, r.recorder.record, kinds...); err != nil {
 		return nil, fmt.Errorf("start the referee: %w", err)
 	}
+	r.recorder.auditor.start(ctx, r.follower)
 	return r, nil
 }
 
 // Stop ends the watch and returns when it has ended. Verdicts can still be asked for, but are incomplete.
 func (r *Referee) Stop() {
+	r.recorder.auditor.stop()
 	r.follower.Stop()
 }
 
@@ -97,6 +99,10 @@ func (r *Referee) History(ctx context.Context) History {
 	r.follower.View(func(upTo revision) {
 		history.events, history.end = r.recorder.events, upTo
 	})
+	var err error
+	if history.audits, err = r.recorder.auditor.upTo(ctx, history.end); err != nil {
+		history.gaps = append(history.gaps, err.Error())
+	}
 	return history
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
@@ -23,11 +24,14 @@ const ourGates = "podsequence.example.com/"
 type definitionFacts struct {
 	stamp     time.Time
 	name      string
+	defines   schema.GroupKind // empty if the definition does not say
 	installed bool
 }
 
 func readDefinition(object *unstructured.Unstructured) facts {
 	f := &definitionFacts{stamp: newestStamp(object), name: object.GetName()}
+	f.defines.Group, _, _ = unstructured.NestedString(object.Object, "spec", "group")
+	f.defines.Kind, _, _ = unstructured.NestedString(object.Object, "spec", "names", "kind")
 	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions") // none while it is new
 	f.installed = object.GetDeletionTimestamp() == nil && slices.ContainsFunc(conditions, func(condition any) bool {
 		fields, _ := condition.(map[string]any)

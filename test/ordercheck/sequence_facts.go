@@ -46,6 +46,8 @@ type sequenceFacts struct {
 	recordedReleased sets.Set[int]
 	// records are what the status says of objects.
 	records objectRecords
+	// claims are what the status says of objects that are satisfied, for the auditor.
+	claims sets.Set[claim]
 	// completed is the phase in the status. It says when to stop watching, never what is right.
 	completed bool
 	// unclear says why this sequence cannot be judged; empty when it can.
@@ -167,6 +169,7 @@ func sequenceFactsOf(sequence *v1alpha1.PodSequence, kind string, homeOf func(gr
 		dryRun:         spec.DryRun && !spec.Suspend,
 		hashes:         hashesOnRecord(sequence),
 		records:        readRecords(sequence),
+		claims:         readClaims(sequence),
 		recorded:       recordedGroups(sequence, func(g v1alpha1.GroupStatus) bool { return g.PassedAt != nil }),
 		recordedReleased: recordedGroups(sequence,
 			func(g v1alpha1.GroupStatus) bool { return g.ReleasedAt != nil || g.PassedAt != nil }),

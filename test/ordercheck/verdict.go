@@ -18,6 +18,8 @@ type Verdict struct {
 	ResourceVersion string `json:"resourceVersion"`
 	// Violations are the pods bound before their turn, in order.
 	Violations []Violation `json:"violations"`
+	// FalseRecords are the records in statuses that say of an object what it never was, in order.
+	FalseRecords []FalseRecord `json:"falseRecords,omitempty"`
 	// Incomplete says why something may have been missed or could not be judged; a verdict with it is never clean.
 	Incomplete []string `json:"incomplete,omitempty"`
 	// Bindings counts the bindings judged: those of governed members.
@@ -33,6 +35,10 @@ type Verdict struct {
 	AssumedPasses int `json:"assumedPasses"`
 	// Excused counts bindings that only the race allowance excuses.
 	Excused int `json:"excused"`
+	// Records counts the records of objects that were found true.
+	Records int `json:"records,omitempty"`
+	// UncheckedRecords says of which records of objects the referee could not find out whether they were true, and why. It believed them.
+	UncheckedRecords []string `json:"uncheckedRecords,omitempty"`
 }
 
 // Clean says that all was seen and all was right.
@@ -44,7 +50,7 @@ func (v Verdict) Clean() bool {
 // was missed.
 func (v Verdict) ExitCode() int {
 	switch {
-	case len(v.Violations) > 0:
+	case len(v.Violations) > 0 || len(v.FalseRecords) > 0:
 		return ExitViolation
 	case len(v.Incomplete) > 0:
 		return ExitIncomplete
@@ -58,15 +64,19 @@ func (v Verdict) String() string {
 	for _, violation := range v.Violations {
 		fmt.Fprintf(&out, "violation: %s\n", violation)
 	}
+	for _, record := range v.FalseRecords {
+		fmt.Fprintf(&out, "violation: %s\n", record)
+	}
 	for _, reason := range v.Incomplete {
 		fmt.Fprintf(&out, "incomplete: %s\n", reason)
 	}
 	fmt.Fprintf(&out, "judged %s of %s over %s: %s", count(v.Bindings, "binding"), count(v.Sequences, "sequence"),
-		count(v.Events, "event"), count(len(v.Violations), "violation"))
+		count(v.Events, "event"), count(len(v.Violations)+len(v.FalseRecords), "violation"))
 	for _, remark := range []string{
 		remark(v.BoundBefore, "pod bound before the watch began", "pods bound before the watch began"),
 		remark(v.AssumedPasses, "pass assumed", "passes assumed"),
 		remark(v.Excused, "binding excused as racing with its sequence", "bindings excused as racing with their sequence"),
+		remark(len(v.UncheckedRecords), "record of an object believed unchecked", "records of objects believed unchecked"),
 	} {
 		out.WriteString(remark)
 	}

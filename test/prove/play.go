@@ -89,6 +89,9 @@ func (s *stage) playAndJudge(ctx context.Context, what *plan.Plan, trace io.Writ
 			explain(trace, referee.History(ctx), violation)
 		}
 	}
+	for _, record := range verdict.FalseRecords {
+		result.Violations = append(result.Violations, record.String())
+	}
 	for _, incomplete := range verdict.Incomplete {
 		result.Violations = append(result.Violations, "the referee cannot judge all: "+incomplete)
 	}

@@ -39,6 +39,7 @@ func newStory(t *testing.T) *story {
 func (s *story) expectNoEarlyBindings() {
 	verdict := shared.referee.VerdictFor(context.Background(), s.Namespace)
 	assert.Empty(s, verdict.Incomplete, "the referee missed something")
+	assert.Empty(s, verdict.FalseRecords, "statuses said of objects what they never were")
 	var early []string
 	for _, v := range verdict.Violations {
 		_, name, _ := strings.Cut(fmt.Sprint(v.Pod), "/")

@@ -63,6 +63,8 @@ type Follower[F any] struct {
 	upTo    Revision      // every change up to here has been taken
 	gap     error         // why nothing after upTo will be
 	changed chan struct{} // closed and replaced at each change, so that waiting for one takes no polling
+	// deletions are, by key and also of keys of no kind that is followed, the revisions since the start that deleted it.
+	deletions map[string][]Revision
 }
 
 // Follow returns once take has been given what there is; then it gives it every change, in order, until Stop. It waits
@@ -79,6 +81,7 @@ func Follow[F any](ctx context.Context, config clientv3.Config, take func(Change
 	f := &Follower[F]{
 		client: client, kinds: kinds, take: take,
 		ended: make(chan struct{}), objects: map[string]F{}, changed: make(chan struct{}),
+		deletions: map[string][]Revision{},
 	}
 	if err := f.begin(ctx); err != nil {
 		return nil, errors.Join(err, client.Close())
@@ -187,6 +190,7 @@ func (f *Follower[F]) put(kv *mvccpb.KeyValue, now time.Time) error {
 // remove needs the lock.
 func (f *Follower[F]) remove(kv *mvccpb.KeyValue, now time.Time) {
 	key := string(kv.Key)
+	f.deletions[key] = append(f.deletions[key], Revision(kv.ModRevision))
 	before, known := f.objects[key]
 	if !known {
 		return

@@ -202,3 +202,36 @@ func TestFollowerLeavesNothingRunning(t *testing.T) {
 	assert.ErrorContains(t, r.CatchUp(t.Context()), "the watch of etcd was stopped")
 	goleak.VerifyNone(t, running)
 }
+
+func TestVersionsAreReadFromTheNewestBack(t *testing.T) {
+	etcd := revisionstest.StartEtcd(t)
+	const config = "/registry/configmaps/shop/x" // of no kind that is followed
+	etcd.PutRaw(config, "older")                 // revision 2
+	r := follow(t, etcd)
+	etcd.PutRaw(config, "old")
+	etcd.Delete(config)
+	last := Revision(etcd.PutRaw(config, "new"))
+	etcd.PutRaw(config, "newer")
+	r.expect()
+	read := func(key string, upTo Revision, until string) ([]string, error) {
+		var versions []string
+		err := r.Versions(t.Context(), key, upTo, func(value []byte, at Revision) bool {
+			versions = append(versions, string(value)+" at "+at.String())
+			return string(value) != until
+		})
+		return versions, err
+	}
+	all, err := read(config, last, "")
+	assert.Equal(t, []string{"new at 5", "old at 3", "older at 2"}, all)
+	assert.ErrorIs(t, err, ErrBeforeStart)
+	some, err := read(config, last-1, "old")
+	assert.Equal(t, []string{"old at 3"}, some, "it was deleted at that revision")
+	assert.NoError(t, err)
+	none, err := read("/registry/configmaps/shop", last, "")
+	assert.Empty(t, none)
+	assert.ErrorIs(t, err, ErrBeforeStart)
+	etcd.Compact(int64(last))
+	rest, err := read(config, last, "")
+	assert.Equal(t, []string{"new at 5"}, rest)
+	assert.ErrorContains(t, err, "compacted")
+}

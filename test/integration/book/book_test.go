@@ -66,6 +66,7 @@ func TestTheCommandsOfTheBookWork(t *testing.T) {
 	})
 	verdict := ordercheck.Judge(referee.History(t.Context()), ordercheck.JudgeOptions{})
 	assert.Empty(t, verdict.Violations, "%s", verdict)
+	assert.Empty(t, verdict.FalseRecords, "%s", verdict)
 	assert.NotZero(t, verdict.Bindings)
 }
 

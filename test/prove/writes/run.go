@@ -78,8 +78,12 @@ func (r *Runner) Run(ctx context.Context, on *site.Site, kind Kind, after bool, 
 		if killed == 0 {
 			outcome.Violations = append(outcome.Violations, "no such write was made")
 		}
-		for _, violation := range referee.VerdictFor(ctx, s.namespace).Violations {
+		verdict := referee.VerdictFor(ctx, s.namespace)
+		for _, violation := range verdict.Violations {
 			outcome.Violations = append(outcome.Violations, violation.String())
+		}
+		for _, record := range verdict.FalseRecords {
+			outcome.Violations = append(outcome.Violations, record.String())
 		}
 		if err := s.leave(); err != nil {
 			return outcome, err
