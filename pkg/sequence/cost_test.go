@@ -2,11 +2,14 @@ package sequence
 
 import (
 	"fmt"
+	"strconv"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/spec"
 	. "example.com/podsequence/test/harness/builders"
 )
 
@@ -39,4 +42,39 @@ func TestAPodThatOnlyChangesInWhatNobodyLooksAtTouchesNoSequence(t *testing.T) {
 	assert.True(t, engine.Verdict(annotated).Held)
 	assert.NoError(t, checkPublished(engine.Engine))
 	assert.False(t, new(engine.ApplyPod(makePod("app", "7").Node("n").Obj())).Empty())
+}
+
+// A controller may write into its object each second how far it is. That is as much on all nodes as on one.
+func TestOtherWordsOfAnObjectAreNoWorkForNodes(t *testing.T) {
+	const nodes = 1000
+	engine := newEngine()
+	for i := range nodes {
+		engine.ApplyNode(fleetNode(i, "1"))
+	}
+	version := 1
+	says := func(words string) *v1alpha1.PodSequence {
+		version++
+		queue := v1alpha1.ObjectReference{APIVersion: "example.com/v1", Kind: "Queue", Name: "orders", Until: "Ready"}
+		ps := MakeSequence(oracleNamespace, "shop").UID("shop").NodeScope().Objects("Queue", queue).Label("App", "tier", "app").Obj()
+		ps.ResourceVersion = strconv.Itoa(version)
+		ps.Status.Groups = []v1alpha1.GroupStatus{{Objects: []v1alpha1.ObjectStatus{{
+			APIVersion: queue.APIVersion, Kind: queue.Kind, Name: queue.Name, Until: queue.Until, State: v1alpha1.ObjectWaiting, Message: words,
+		}}}}
+		return ps
+	}
+	engine.ApplySequence(says("0 of 100"))
+	require.Len(t, engine.sequences[shopKey].domains, nodes+1)
+	evaluated := func(ps *v1alpha1.PodSequence) (domains int) {
+		engine.settleAt(ps.ResourceVersion, func(tx *transaction) {
+			engine.applySequence(spec.Stored{PodSequence: ps}, tx)
+			domains = len(tx.dirtyDomains)
+		})
+		return domains
+	}
+	assert.Equal(t, 1, evaluated(says("1 of 100")))
+	report, _ := engine.Report(shopKey)
+	assert.Equal(t, "Queue orders is not ready: 1 of 100", report.Groups[0].Progress)
+	ready := says("")
+	ready.Status.Groups[0].Objects[0].State = v1alpha1.ObjectSatisfied
+	assert.Equal(t, nodes+1, evaluated(ready))
 }

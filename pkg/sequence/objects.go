@@ -11,7 +11,7 @@ import (
 )
 
 // readObjects takes from status what is recorded of the objects that groups wait for. It returns the groups of which something else is
-// recorded than was. old is the sequence itself, or what it takes the place of; nil if there is none.
+// recorded than was, and not only in other words, which an object may have each second: only the report of the sequence has these. old is the sequence itself, or what it takes the place of; nil if there is none.
 //
 // An object that is Satisfied without a time is so since the engine first saw that.
 func (s *sequence) readObjects(old *sequence, now time.Time) (changed spec.GroupSet) {
@@ -32,6 +32,7 @@ func (s *sequence) readObjects(old *sequence, now time.Time) (changed spec.Group
 		for j, reference := range g.Objects {
 			was := before[reference]
 			g.objects[j] = readObject(reference, records[reference], was, now)
+			was.Message = g.objects[j].Message
 			if i < spec.MaxGroups && g.objects[j] != was {
 				changed.Add(i)
 			}
