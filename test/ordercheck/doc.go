@@ -56,10 +56,10 @@
 // and counters may not say plainly that the object is not ready. The referee looks the versions up in etcd when it sees the status,
 // whatever kind they are of, and also if the object is gone. A false record is a violation (Verdict.FalseRecords).
 //
-// The record may be late: it is enough that the object was so at any time. A version that is stored in another API version than the one
-// that the record names is taken for satisfied, as nobody knows how it is converted. When the referee cannot know, because etcd has compacted the versions, the object is of an API server
-// of its own, or it may have been deleted before the watch began, it believes the record and counts it (Verdict.UncheckedRecords).
-// Records from before the watch are believed.
+// The record may be late: it is enough that the object was so at any time. A version that is stored in another API version than the
+// one on the record is taken for satisfied, as nobody knows how it is converted. When the referee cannot know, it believes the record
+// and counts it (Verdict.UncheckedRecords): etcd has compacted the versions, the object is of an API server of its own, or it may have
+// been deleted before the watch began. Records from before the watch are believed.
 //
 // # Edits and modes
 //
