@@ -90,6 +90,10 @@ func runSequence(s *site, ns string) {
 		{"by-gate", "podsequence-scheduler", sequenceGate},
 		{"of-another", controlplane.AnotherScheduler, sequenceGate},
 	}
+	service := &corev1.Service{}
+	service.Namespace, service.Name = ns, "by-name"
+	service.Spec.ClusterIP = corev1.ClusterIPNone
+	create(s, service)
 	sequence := MakeSequence(ns, "shop").
 		Objects("This", v1alpha1.ObjectReference{APIVersion: "v1", Kind: "Service", Name: "by-name"}).
 		Pods("By name", "by-name").Pods("By gate", "by-gate").Pods("Of another scheduler", "of-another").Obj()
