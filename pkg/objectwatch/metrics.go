@@ -30,6 +30,9 @@ var watchErrors = metrics.NewCounter(&metrics.CounterOpts{
 
 func init() {
 	legacyregistry.MustRegister(watches, watchErrors)
+	for _, state := range []string{statePending, stateReading, stateNotReadable} {
+		watches.WithLabelValues(state) // 0 is served, too
+	}
 }
 
 // Collectors are this package's metrics, for a program that does not serve Kubernetes' registry.
