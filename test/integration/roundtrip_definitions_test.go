@@ -1,9 +1,9 @@
 package integration
 
 import (
-	"encoding/base64"
 	"bytes"
 	"embed"
+	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"

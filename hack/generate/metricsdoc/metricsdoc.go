@@ -20,8 +20,8 @@ import (
 	"example.com/podsequence/pkg/controllers/podsequence"
 	"example.com/podsequence/pkg/definitions"
 	"example.com/podsequence/pkg/feed"
-	plugin "example.com/podsequence/pkg/plugins/podsequence"
 	"example.com/podsequence/pkg/objectwatch"
+	plugin "example.com/podsequence/pkg/plugins/podsequence"
 	"example.com/podsequence/pkg/podgroupwatch"
 	"example.com/podsequence/pkg/podwriter"
 )
