@@ -59,6 +59,9 @@ func TestSampleDatabaseOfAnOperator(t *testing.T) {
 	s.AwaitCreated(database)
 	s.awaitObject("orders-with-operator", v1alpha1.ObjectWaiting)
 	s.operates(database, "False")
+	s.Await("the controller to see the condition", func() bool {
+		return s.objectIn("orders-with-operator").Message == "Ready is False: Operated: says the operator"
+	})
 	s.expectNonePlaced("application")
 	s.operates(database, "True")
 	s.makeReady(s.awaitWorking("application", 2)...)
