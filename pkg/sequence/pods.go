@@ -29,8 +29,12 @@ func (p *pod) setMemberships(memberships []membership) {
 }
 
 // viewPod is the pod as the engine has not entered it yet.
-func viewPod(object *corev1.Pod) *pod {
-	facts := inventory.ViewPod(object)
+func viewPod(object *corev1.Pod) *pod { return podOf(object, inventory.ViewPod(object)) }
+
+// viewPodToMatch is viewPod without what the pod requests.
+func viewPodToMatch(object *corev1.Pod) *pod { return podOf(object, inventory.ViewPodToMatch(object)) }
+
+func podOf(object *corev1.Pod, facts inventory.Pod) *pod {
 	view := &pod{Pod: &facts, unbound: bound}
 	if !view.Bound() {
 		view.unbound = &unbound{

@@ -131,7 +131,7 @@ func (p *published) matchUnseen(object *corev1.Pod, set *settings) (memberships 
 	if !p.existing.concerns(object) {
 		return p.matchSequences(object, set)
 	}
-	view := viewPod(object)
+	view := viewPodToMatch(object)
 	if p.existing.join(view, true, set).Missing() != spec.NothingMissing {
 		return nil, false
 	}
@@ -156,7 +156,7 @@ func (p *published) matchSequences(object *corev1.Pod, set *settings) (membershi
 	if namespace.tooMany {
 		return nil, false
 	}
-	view := viewPod(object)
+	view := viewPodToMatch(object)
 	for s, groups := range namespace.sequences {
 		m, has := s.place(view, groups)
 		if has && !set.releasesUnseen(view, m) {

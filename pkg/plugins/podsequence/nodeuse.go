@@ -29,7 +29,13 @@ func newNodeUse() *nodeUse {
 func (u *nodeUse) OnAdd(obj any, _ bool) { u.change(nil, obj) }
 
 // OnUpdate implements cache.ResourceEventHandler.
-func (u *nodeUse) OnUpdate(before, now any) { u.change(before, now) }
+func (u *nodeUse) OnUpdate(before, now any) {
+	was, known := before.(*v1.Pod)
+	if is, ok := now.(*v1.Pod); known && ok && sequence.TakesAsBefore(was, is) {
+		return
+	}
+	u.change(before, now)
+}
 
 // OnDelete implements cache.ResourceEventHandler.
 func (u *nodeUse) OnDelete(obj any) {

@@ -30,6 +30,10 @@ func TestWhatPodsTakeOnNodesIsSummedUp(t *testing.T) {
 	changed.Status.Phase = v1.PodRunning
 	u.OnUpdate(pod("a", "1"), changed)
 	assert.Empty(t, u.take(), "it takes the same")
+	generations := pod("a", "1")
+	generations.Generation = 2
+	u.OnUpdate(generations, generations)
+	assert.Empty(t, u.take(), "its API server says that it takes the same")
 	u.OnUpdate(pod("a", "1"), pod("a", "3"))
 	assert.Equal(t, map[string]sequence.Resources{"a": of(3500, 2)}, u.take(), "resized in place")
 	ended := pod("a", "3")

@@ -75,7 +75,15 @@ type OwnerReference struct {
 }
 
 // ViewPod reads the facts of a pod.
-func ViewPod(p *corev1.Pod) Pod {
+func ViewPod(p *corev1.Pod) Pod { return viewPod(p, RequestsOf) }
+
+// ViewPodToMatch reads the facts of a pod but for what it requests: to add that up takes longer than all the rest, and does not decide to
+// which groups the pod belongs.
+func ViewPodToMatch(p *corev1.Pod) Pod {
+	return viewPod(p, func(*corev1.Pod) Resources { return nil })
+}
+
+func viewPod(p *corev1.Pod, requests func(*corev1.Pod) Resources) Pod {
 	view := Pod{
 		Namespace:       p.Namespace,
 		Name:            p.Name,
@@ -83,7 +91,7 @@ func ViewPod(p *corev1.Pod) Pod {
 		ResourceVersion: p.ResourceVersion,
 		CreatedAt:       TimestampOf(p.CreationTimestamp.Time),
 		SchedulerName:   p.Spec.SchedulerName,
-		VerdictFacts:    VerdictFacts{Labels: LabelsOf(p.Labels), Terminating: p.DeletionTimestamp != nil, extra: viewExtra(p)},
+		VerdictFacts:    VerdictFacts{Labels: LabelsOf(p.Labels), Terminating: p.DeletionTimestamp != nil, extra: viewExtra(p, requests)},
 		Node:            p.Spec.NodeName,
 		Nominated:       p.Spec.NodeName == "" && p.Status.NominatedNodeName != "",
 		Tried:           p.Spec.NodeName == "" && wasTried(p),
@@ -202,13 +210,13 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-func viewExtra(p *corev1.Pod) *extra {
+func viewExtra(p *corev1.Pod, requests func(*corev1.Pod) Resources) *extra {
 	few := extra{podGroups: podgroups.Of(p)}
 	for _, gate := range p.Spec.SchedulingGates {
 		few.gates = append(few.gates, gate.Name)
 	}
 	if p.Spec.NodeName == "" {
-		few.wants = &NodeRequirement{p.Spec.NodeSelector, p.Spec.Affinity, p.Spec.Tolerations, RequestsOf(p), corev1helpers.PodPriority(p)}
+		few.wants = &NodeRequirement{p.Spec.NodeSelector, p.Spec.Affinity, p.Spec.Tolerations, requests(p), corev1helpers.PodPriority(p)}
 	}
 	if few.gates == nil && few.podGroups == nil && few.wants == nil {
 		return nil

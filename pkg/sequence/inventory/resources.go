@@ -60,17 +60,6 @@ func RequestsOf(p *corev1.Pod) Resources {
 		func(r Resource) bool { return r.Amount == 0 })
 }
 
-// OnePod is what a pod takes of the number of pods that a node may have.
-var OnePod = Resources{{Name: corev1.ResourcePods, Amount: 1}}
-
-// TakenBy returns what the pod takes of its node, also of the number of pods there; nothing if it has no node or has ended.
-func TakenBy(p *corev1.Pod) Resources {
-	if p.Spec.NodeName == "" || p.Status.Phase == corev1.PodSucceeded || p.Status.Phase == corev1.PodFailed {
-		return nil
-	}
-	return RequestsOf(p).Plus(OnePod, 1)
-}
-
 // Of returns the amount of one resource; 0 if it is not listed.
 func (all Resources) Of(name corev1.ResourceName) int64 {
 	amount, _ := all.Find(name)
