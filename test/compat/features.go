@@ -38,7 +38,7 @@ var features = []feature{
 	{group: "Installation", name: "the default installation, with permissions that are enough", runs: []run{
 		of(deployment, "TestOnlyTheControllerWritesStatus", "TestPeopleHaveTheRestByTheRolesOfEveryCluster",
 			"TestTheNamespaceTakesThePodsOfOurDeployments", "TestASchedulerThatKnowsEverythingIsReady")}},
-	{group: "Installation", name: "what a stolen token of our programs may not do", runs: []run{
+	{group: "Installation", name: "what a stolen token of the programs may not do", runs: []run{
 		of(deployment, "TestAStolenTokenOfTheSchedulerBindsPodsAndNothingMore", "TestAStolenTokenOfTheSchedulerWritesNoLeaseOfOthers",
 			"TestAStolenTokenOfTheControllerWritesNoJobsOfOthers", "TestAStolenTokenOfTheControllerChangesNothingElseOfPods")}},
 	{group: "Installation", name: "definitions of the kinds, their rules and defaults", runs: []run{
@@ -76,10 +76,10 @@ var features = []feature{
 		instead: "write `schedulerName: podsequence-scheduler` into the pod template; the gate may stay",
 		runs:    []run{of(sequences, "TestGatedPodsOfTheDefaultSchedulerAreRouted")}},
 	{group: "PodSequence", name: "namespaces that opt in by a label (policy `opt-in`)", since: 36,
-		instead: "set `schedulerName` by a patch of the chart's manifests, or let our program be the cluster's scheduler",
+		instead: "set `schedulerName` by a patch of the chart's manifests, or run `podsequence-scheduler` as the cluster's scheduler",
 		runs:    []run{of(sequences, "TestANamespaceOptsIn", "TestSampleLabelledChart")}},
-	{group: "PodSequence", name: "copied proofs are taken off new pods (policy `proof`)", since: 36,
-		instead: "nothing: a copied proof proves nothing, it only misleads people",
+	{group: "PodSequence", name: "copied proofs are removed from new pods (policy `proof`)", since: 36,
+		instead: "nothing: a copied proof proves nothing",
 		runs:    []run{of(sequences, "TestOnlyOurProgramsWriteTheProof")}},
 
 	{group: "SequentialJob", name: "SequentialJob", runs: []run{
@@ -88,8 +88,8 @@ var features = []feature{
 
 	{group: "Pod groups", name: "by label, by workload, by Coscheduling", runs: []run{
 		of(podGroups, "TestAGroupOfFourWhosePodsArriveOneByOne", "TestSizeByCoscheduling", "TestSizeByWorkload", "TestControllerRestarted")}},
-	{group: "Pod groups", name: "by PodGroups of Kubernetes' own (`scheduling.k8s.io/v1beta1`)", since: 37,
-		instead: "say the size by the annotation `podgroup.jhwagner.github.io/size`",
+	{group: "Pod groups", name: "by PodGroups of Kubernetes (`scheduling.k8s.io/v1beta1`)", since: 37,
+		instead: "write the size into the annotation `podgroup.jhwagner.github.io/size`",
 		runs:    []run{of(podGroups, "TestSizeByAPodGroupOfKubernetes")}},
 
 	{group: "DeploymentCoordination", name: "DeploymentCoordination", runs: []run{of(rollouts, "TestWithoutThePolicy")}},

@@ -129,7 +129,7 @@ func tables(all []*results) string {
 		}
 		b.WriteString("\n")
 	}
-	b.WriteString("\n| before | there is no | instead |\n|---|---|---|\n")
+	b.WriteString("\n| before | missing | instead |\n|---|---|---|\n")
 	for _, f := range features {
 		if f.since > 0 {
 			fmt.Fprintf(&b, "| 1.%d | %s | %s |\n", f.since, f.name, f.instead)
