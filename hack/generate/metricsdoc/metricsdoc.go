@@ -59,32 +59,25 @@ var sections = []section{
 
 var preface = `# Metrics
 
-` + "`make generate`" + ` writes this page from the code. Do not edit it.
-
-Both programs serve ` + "`/metrics`" + ` over HTTPS, and ask for authentication and authorization, see [operations](operations.md).
-No label has the name of a pod. Only the flag ` + "`--metrics-sequence-names`" + ` of the controller adds the names of PodSequences.
-
-Metrics of problems have the label ` + "`namespace`" + `, and for a ClusterPodSequence ` + "`name`" + ` instead. They have samples only while there is a problem.
-Users decide how many namespaces have one, so a metric names at most ` + strconv.Itoa(census.MaxPlaces) + ` at a time, those with a problem for longest, and counts the
-rest in the namespace ` + "`" + census.OtherPlaces + "`" + `. A counter of errors keeps the names of the first ` + strconv.Itoa(census.MaxPlaces) + ` until the program ends. Scrape with
-` + "`honor_labels: true`" + `, as the ServiceMonitor does: otherwise Prometheus overwrites ` + "`namespace`" + `.
-
+` + "`make generate`" + ` writes this page from the code. [Operations](operations.md#metrics) says how to scrape both programs, and
 ` + "`manifests/options/monitoring`" + ` has a ServiceMonitor, [alert rules](troubleshooting.md#alerts) and a dashboard for Grafana.
 
-Locks: events are processed one after another; ` + "`podsequence_event_duration_seconds`" + ` says how long each takes.
-` + "`podsequence_preenqueue_duration_seconds`" + ` says how long the queue of the scheduler is locked.
+No label has the name of a pod. Metrics of problems have the label ` + "`namespace`" + `, and for a ClusterPodSequence ` + "`name`" + ` instead. They have
+samples only while there is a problem. A metric names at most ` + strconv.Itoa(census.MaxPlaces) + ` namespaces, those with a problem for longest, and counts the rest in the namespace
+` + "`" + census.OtherPlaces + "`" + `. Scrape with ` + "`honor_labels: true`" + `, as the ServiceMonitor does: otherwise Prometheus overwrites ` + "`namespace`" + `.
 
-Latency: from the moment when a program sees the last pod of a group become ready until it releases the pods that wait for the group, there is
-one ` + "`podsequence_confirm_duration_seconds`" + ` and one ` + "`podsequence_event_duration_seconds`" + `, and the group's ` + "`waitDuration`" + `. From then until a
-pod of our scheduler is bound, ` + "`podsequence_release_to_bind_seconds`" + `. Groups that an operator has skipped are those of
-` + "`podsequence_groups`" + ` in phase ` + "`Skipped`" + `.
-
-The programs also have the metrics of their libraries. The most useful ones are ` + "`leader_election_master_status`" + ` (both),
-` + "`scheduler_pending_pods`" + ` (scheduler; pods that we hold are in the queue ` + "`gated`" + `), ` + "`workqueue_depth`" + ` and
-` + "`controller_runtime_reconcile_errors_total`" + ` (controller), ` + "`rest_client_requests_total`" + ` and ` + "`process_resident_memory_bytes`" + ` (both).
+| question | metric |
+|---|---|
+| How long do pods wait after a group is ready? | ` + "`podsequence_confirm_duration_seconds`" + `, ` + "`podsequence_event_duration_seconds`" + `, then ` + "`podsequence_release_to_bind_seconds`" + ` |
+| How long is the queue of the scheduler locked? | ` + "`podsequence_preenqueue_duration_seconds`" + ` |
+| Which groups are skipped? | ` + "`podsequence_groups`" + ` with the phase ` + "`Skipped`" + ` |
+| Who leads? | ` + "`leader_election_master_status`" + ` |
+| How many pods does the scheduler hold? | ` + "`scheduler_pending_pods`" + ` with the queue ` + "`gated`" + ` |
+| Is the controller behind, or failing? | ` + "`workqueue_depth`" + `, ` + "`controller_runtime_reconcile_errors_total`" + ` |
+| What do the programs cost? | ` + "`rest_client_requests_total`" + `, ` + "`process_resident_memory_bytes`" + ` |
 `
 
-// All returns all metrics of ours.
+// All returns all metrics of PodSequence.
 func All() []Metric {
 	var all []Metric
 	for _, s := range sections {
