@@ -19,16 +19,13 @@ import (
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
-// stepsRunUntilTold makes the pods of a SequentialJob run until the test ends them. It also sets the other annotations to
-// "never".
-func stepsRunUntilTold(t *testing.T, object *unstructured.Unstructured, others ...string) {
+// stepsRunUntilTold makes the pods of a SequentialJob run until the test ends them.
+func stepsRunUntilTold(t *testing.T, object *unstructured.Unstructured) {
 	t.Helper()
 	if object.GetKind() != v1alpha1.SequentialJobKind.Kind {
 		return
 	}
-	for _, annotation := range append(others, cluster.CompleteAfter) {
-		require.NoError(t, unstructured.SetNestedField(object.Object, "never", "spec", "template", "metadata", "annotations", annotation))
-	}
+	require.NoError(t, unstructured.SetNestedField(object.Object, "never", "spec", "template", "metadata", "annotations", cluster.CompleteAfter))
 }
 
 func TestEverySampleSucceedsAsItIs(t *testing.T) {
@@ -77,7 +74,7 @@ func TestStepsWaitForAGroupOfAPodSequence(t *testing.T) {
 func TestAGroupOfAPodSequenceWaitsForTheLastStep(t *testing.T) {
 	s := newStory(t)
 	s.CreateSample("sequentialjob-before-application.yaml", func(object *unstructured.Unstructured) {
-		stepsRunUntilTold(t, object, cluster.ReadyAfter) // the readiness gate has them so elsewhere
+		stepsRunUntilTold(t, object)
 	})
 	application := func() *corev1.Pod { return cluster.Get(s.Story, &corev1.Pod{}, "migrated-application") }
 	s.Await("the application to be held", func() bool { return cluster.IsHeld(application()) })
