@@ -39,8 +39,8 @@ func TestThePageSumsUp(t *testing.T) {
 	var out strings.Builder
 	require.NoError(t, page.Write(&out))
 	for _, line := range []string{
-		"| seeds | 2, in 2m0s |", "| steps played | 50 |", "| bindings judged by the referee | 7, 1 of them excused as races |",
-		"| things asked for at the end | 11 |", "| worlds that still changed at the end | 1 |",
+		"| seeds | 2, in 2m0s |", "| steps played | 50 |", "| bindings judged by the referee | 7, 1 of them [excused](#the-race-that-is-excused) |",
+		"| questions of the judge at the end | 11 |", "| worlds that still changed at the end | 1 |",
 		"| worst recovery after the last fault | 3s |", "| seeds with a violation | 1 |", "| kill etcd | 2 |", "| cut watches of pods | 2 |",
 	} {
 		assert.Contains(t, out.String(), line+"\n")
