@@ -29,7 +29,7 @@ help: ## Show this text
 		/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 .PHONY: demo
-demo: build $(if $(REAL),build-real-nodes) ## Start a shop, a storage driver on each node and pods across namespaces, all in order, on a sandbox cluster; KEEP=1 leaves it running, REAL=1 runs the shop in containers
+demo: build $(if $(REAL),build-real-nodes) ## Start a shop, a storage driver on each node and pods in several namespaces in order, on a sandbox cluster; KEEP=1 leaves it running, REAL=1 runs the shop in containers
 	@$(BIN)/sandbox demo $(if $(KEEP),--keep) $(if $(REAL),--real-nodes $(REAL))
 
 .PHONY: demo-rollout
@@ -126,7 +126,7 @@ go_node = $(GO) -C cmd/sandbox build -v -ldflags '$(ldflags)' -o '$(CURDIR)/$@'
 go_static = CGO_ENABLED=0 $(go_node)
 
 .PHONY: build-real-nodes
-build-real-nodes: $(addprefix $(node_bin)/,real-nodes noseccomp containerd kubelet kubectl) $(node_images) ## Build what real nodes run into bin/real-nodes/; needs a C compiler
+build-real-nodes: $(addprefix $(node_bin)/,real-nodes noseccomp containerd kubelet kubectl) $(node_images) ## Build the programs of real nodes into bin/real-nodes/; needs a C compiler
 
 $(node_bin)/kubelet $(node_bin)/kubectl: $(node_bin)/%: cmd/sandbox/go.mod
 	@hack/with-progress.sh "building $*" env $(go_node) k8s.io/kubernetes/cmd/$* && touch $@
@@ -277,7 +277,7 @@ verify: ## Check formatting, vet, lint, import directions, and that generated fi
 	@hack/verify.sh
 
 .PHONY: vulncheck
-vulncheck: ## Look for known vulnerabilities in the code that our programs call; needs the Go vulnerability database, or a copy of it in GOVULNDB
+vulncheck: ## Look for known vulnerabilities in the code that the programs call; needs the Go vulnerability database, or a copy of it in GOVULNDB
 	@hack/vulncheck.sh
 
 # What a change must pass everywhere: enough for two minutes on nodes that are up.
@@ -288,11 +288,11 @@ test-real: build build-real-nodes ## Run stories with real kubelets and containe
 	PODSEQUENCE_BIN='$(CURDIR)/$(BIN)' $(GO) -C test/real test -vet=off -count=1 -v -timeout 60m -run '$(if $(SHORT),$(short_real),$(RUN))' -p 1 $(if $(SHORT)$(filter-out .,$(RUN)),.,./...)
 
 .PHONY: test-ecosystem
-test-ecosystem: build build-ecosystem ## Run stories beside programs of others, such as Karpenter; RUN=TestX runs those that match. The first build takes minutes
+test-ecosystem: build build-ecosystem ## Run stories beside other projects, such as Karpenter; RUN=TestX runs those that match. The first build takes minutes
 	PODSEQUENCE_BIN='$(CURDIR)/$(BIN)' $(GO) -C test/ecosystem test -vet=off -count=1 -v -timeout 60m -run '$(RUN)' -p 1 ./...
 
 .PHONY: test-as-default-scheduler
-test-as-default-scheduler: build ## Run the stories of test/integration with our scheduler in place of kube-scheduler
+test-as-default-scheduler: build ## Run the stories of test/integration with podsequence-scheduler in place of kube-scheduler
 	# Left out: what there is only beside a kube-scheduler.
 	$(GO) test -count=1 -timeout 90m -skip '^(TestANamespaceOptsIn|TestGatedPodsOfTheDefaultSchedulerAreRouted|TestPodsWithTheLabelAreRouted|TestSampleLabelledChart)$$' ./test/integration -as-default-scheduler
 
@@ -345,7 +345,7 @@ prove: build $(if $(REAL),build-real-nodes) ## Play random worlds under random f
 	$(GO) run ./test/prove $(if $(SEED),-seed $(SEED),-seeds $(SEEDS)) $(prove_args) $(if $(REAL),-real-nodes $(REAL)) $(if $(SHRINK),-shrink $(SHRINK)) $(ARGS)
 
 .PHONY: prove-writes
-prove-writes: build ## Kill our programs just before and just after each kind of write, 20 times each; SITES=2 at a time, PAGE=1 writes docs/contributing/proof.md
+prove-writes: build ## Kill the programs just before and just after each kind of write, 20 times each; SITES=2 at a time, PAGE=1 writes docs/contributing/proof.md
 	$(GO) run ./test/prove -writes $(prove_args) $(ARGS)
 
 .PHONY: mutants
@@ -369,7 +369,7 @@ build-bench:
 	@hack/with-progress.sh "building scheduler_perf" $(GO) -C test/bench/schedulerperf test -c -o '$(CURDIR)/$(BIN)/schedulerperf.test' .
 
 .PHONY: bench
-bench: build build-bench ## Measure what order costs, compared with what people use instead, and write docs/contributing/benchmarks.md; ROW=5 measures one row, SHORT=1 is a quick trial
+bench: build build-bench ## Measure the cost of start-up order, compared with the alternatives, and write docs/contributing/benchmarks.md; ROW=5 measures one row, SHORT=1 is a quick trial
 	$(GO) test -run '^$$' -bench '^BenchmarkRows$$' -benchtime 1x -timeout 24h $(if $(SHORT),-short) ./test/bench -rows '$(ROW)'
 
 FOR ?= 1h

@@ -68,6 +68,6 @@ func validateController(value string) error {
 	if value == allControllers || slices.Contains(controllerNames, strings.TrimPrefix(value, leftOut)) {
 		return nil
 	}
-	return fmt.Errorf("%q is no controller: the controllers are %s; %s stands for all of them, and a %s before a name leaves it out",
+	return fmt.Errorf("%q is not a controller: the controllers are %s; %s stands for all of them, and a %s before a name leaves it out",
 		value, strings.Join(controllerNames, ", "), allControllers, leftOut)
 }

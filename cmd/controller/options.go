@@ -97,8 +97,8 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 			"A controller that does not run needs neither its kind nor its permissions: see the components in manifests/options/without.")
 
 	flags.BoolVar(&o.kueueCheck, "kueue-admission-check", o.kueueCheck,
-		"Answer for AdmissionChecks of Kueue whose spec.controllerName is "+kueue.CheckController+": no Workload is admitted while a PodSequence "+
-			"would hold its pods. It takes the permissions of manifests/options/kueue, and Kueue's API v1beta2.")
+		"Decide AdmissionChecks of Kueue whose spec.controllerName is "+kueue.CheckController+": no Workload is admitted while a PodSequence "+
+			"would hold its pods. It needs the permissions of manifests/options/kueue, and Kueue's API v1beta2.")
 
 	flags.StringVar(&o.metricsAddress, "metrics-bind-address", o.metricsAddress,
 		"Address on which to serve /metrics, such as :8443 or 127.0.0.1:8080. \"0\" turns metrics off.")
@@ -111,7 +111,7 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 	flags.StringVar(&o.keyFile, "tls-private-key-file", o.keyFile,
 		"`File` with the private key of --tls-cert-file, in PEM.")
 	flags.BoolVar(&o.metricsNames, "metrics-sequence-names", o.metricsNames,
-		"Also serve metrics that have the names of PodSequences and ClusterPodSequences as labels. Whoever may create sequences then decides how many time series there are.")
+		"Also serve metrics that have the names of PodSequences and ClusterPodSequences as labels. Anyone who may create sequences can then create time series.")
 	flags.StringVar(&o.healthAddress, "health-probe-bind-address", o.healthAddress,
 		"Address on which to serve /livez and /readyz over HTTP. \"0\" turns them off.")
 
@@ -126,7 +126,7 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 		"Highest number of DeploymentCoordinations that work in one namespace. The oldest count; the others do nothing and are Degraded, TooManyCoordinations.")
 
 	flags.IntVar(&o.statusWrites, "status-writes", o.statusWrites,
-		"Highest rate of writes for people in all namespaces together, in writes a second: statuses, what pods wait for, events. "+
+		"Highest rate of writes that inform users, in all namespaces together, in writes a second: statuses, events, and conditions that say what pods wait for. "+
 			"After a pause five times as many may come at once. Namespaces get fair shares. Raise it if statuses are late in a large cluster.")
 
 	o.leaderElection.addFlags(flags)
@@ -182,7 +182,7 @@ func (o *options) validate() error {
 			o.sequences.InstallationNamespace, problems[0]))
 	}
 	if o.kueueCheck && !enabledControllers(o.controllers).Has(podSequences) {
-		errs = append(errs, fmt.Errorf("--kueue-admission-check: it takes the controller %s, which --controllers leaves out", podSequences))
+		errs = append(errs, fmt.Errorf("--kueue-admission-check: it needs the controller %s, which --controllers leaves out", podSequences))
 	}
 	if (o.certFile == "") != (o.keyFile == "") {
 		errs = append(errs, errors.New("--tls-cert-file and --tls-private-key-file: give both or neither"))
@@ -256,14 +256,14 @@ func validateNames(flag string, names []string, validate func(string) error) err
 
 func validateSchedulerName(name string) error {
 	if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
-		return fmt.Errorf("%q is no scheduler name: %s", name, problems[0])
+		return fmt.Errorf("%q is not the name of a scheduler: %s", name, problems[0])
 	}
 	return nil
 }
 
 func validateLabelKey(flag, key string) error {
 	if problems := validation.IsQualifiedName(key); len(problems) > 0 {
-		return fmt.Errorf("--%s: %q is no label key: %s", flag, key, problems[0])
+		return fmt.Errorf("--%s: %q is not a label key: %s", flag, key, problems[0])
 	}
 	return nil
 }

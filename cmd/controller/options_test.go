@@ -26,11 +26,11 @@ func TestFlags(t *testing.T) {
 		},
 		"a controller that does not exist": {
 			args: []string{"--controllers=podsequence,job"},
-			want: `--controllers: "job" is no controller: the controllers are podsequence, sequentialjob, podgroup, deploymentcoordination; * stands for all of them, and a - before a name leaves it out`,
+			want: `--controllers: "job" is not a controller: the controllers are podsequence, sequentialjob, podgroup, deploymentcoordination; * stands for all of them, and a - before a name leaves it out`,
 		},
 		"a controller that does not exist and is left out": {
 			args: []string{"--controllers=-job"},
-			want: `--controllers: "-job" is no controller`,
+			want: `--controllers: "-job" is not a controller`,
 		},
 		"the same controller twice": {
 			args: []string{"--controllers=podgroup,podgroup"},
@@ -53,11 +53,11 @@ func TestFlags(t *testing.T) {
 		},
 		"the check for Kueue without PodSequences": {
 			args: []string{"--kueue-admission-check", "--controllers=-podsequence"},
-			want: `--kueue-admission-check: it takes the controller podsequence, which --controllers leaves out`,
+			want: `--kueue-admission-check: it needs the controller podsequence, which --controllers leaves out`,
 		},
 		"an empty name among others": {
 			args: []string{"--scheduler-names=a,"},
-			want: `--scheduler-names: "" is no scheduler name`,
+			want: `--scheduler-names: "" is not the name of a scheduler`,
 		},
 		"the same scheduler twice": {
 			args: []string{"--scheduler-names=a,a"},
@@ -114,11 +114,11 @@ func TestFlags(t *testing.T) {
 		},
 		"a label whose key is none": {
 			args: []string{"--pod-group-name-label=a b"},
-			want: `--pod-group-name-label: "a b" is no label key`,
+			want: `--pod-group-name-label: "a b" is not a label key`,
 		},
 		"a label without a key": {
 			args: []string{"--pod-group-ready-label="},
-			want: `--pod-group-ready-label: "" is no label key`,
+			want: `--pod-group-ready-label: "" is not a label key`,
 		},
 		"the same label for both": {
 			args: []string{"--pod-group-name-label=gang", "--pod-group-ready-label=gang"},

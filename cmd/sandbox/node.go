@@ -19,16 +19,16 @@ import (
 func newNodeCommand(s *settings) *cobra.Command {
 	command := &cobra.Command{
 		Use:   "node",
-		Short: "Do to a real node what happens to machines",
+		Short: "Crash, reboot, start or stop a real node",
 	}
 	for _, verb := range []struct {
 		name, short, done string
 		do                func(*controlplane.Cluster, context.Context, string) error
 	}{
-		{"crash", "End everything on a node at once, as a power failure does; its disk stays", "is off", (*controlplane.Cluster).CrashNode},
+		{"crash", "Kill everything on a node at once, as a power failure does; its disk stays", "is off", (*controlplane.Cluster).CrashNode},
 		{"start", "Boot a node that has crashed, or start its kubelet again", "starts", (*controlplane.Cluster).StartNode},
 		{"reboot", "Crash a node and boot it again", "boots", (*controlplane.Cluster).RebootNode},
-		{"stop", "End the kubelet of a node; its containers run on", "has no kubelet", (*controlplane.Cluster).StopKubelet},
+		{"stop", "Stop the kubelet of a node; its containers keep running", "has no kubelet", (*controlplane.Cluster).StopKubelet},
 	} {
 		command.AddCommand(&cobra.Command{
 			Use:   verb.name + " NAME",
@@ -54,13 +54,13 @@ func newNodeCommand(s *settings) *cobra.Command {
 func newNodeCheckCommand(s *settings) *cobra.Command {
 	return &cobra.Command{
 		Use:   "check",
-		Short: "Say what this machine lacks for real nodes",
+		Short: "Check whether this machine can run real nodes",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := checkRealNodes(s.dir); err != nil {
 				return err
 			}
-			fmt.Fprintln(cmd.OutOrStdout(), "This machine can have real nodes.")
+			fmt.Fprintln(cmd.OutOrStdout(), "This machine can run real nodes.")
 			return nil
 		},
 	}

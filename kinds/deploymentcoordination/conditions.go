@@ -62,7 +62,7 @@ func (d *deliberation) progressingCondition() metav1.Condition {
 	case d.Rolling != "" && len(d.names((*member).waits)) > 0:
 		condition.Reason, condition.Message = v1.ReasonWaiting, "waiting for "+d.Rolling+", of an overlapping DeploymentCoordination, to roll out"
 	case len(d.names((*member).waits)) > 0:
-		condition.Reason, condition.Message = v1.ReasonWaiting, "waiting a moment to put changes that come together in order"
+		condition.Reason, condition.Message = v1.ReasonWaiting, "waiting a moment to sort changes that arrive together"
 	case len(d.names((*member).isPending)) > 0:
 		condition.Reason, condition.Message = v1.ReasonWaiting, "the Deployments that have changes may not roll out: the condition Degraded says why"
 	default:

@@ -32,7 +32,7 @@ func takenOver(w world) v1alpha1.SequentialJobStatus {
 		reason := cmp.Or(before.Progress.FailureReason, v1alpha1.ReasonJobFailed)
 		step := max(0, min(*index, p.steps-1))
 		status = failed(w, p, failure{reason: v1alpha1.ReasonJobFailed, cause: reason, step: &step, message: fmt.Sprintf(
-			"step %d/%d failed under the operator that had this API first: %s", step+1, p.steps, reason)})
+			"step %d/%d failed under the original operator of this API: %s", step+1, p.steps, reason)})
 	} else {
 		status = succeeded(w, p)
 	}
@@ -43,6 +43,6 @@ func takenOver(w world) v1alpha1.SequentialJobStatus {
 // ranBefore is why an object fails of which that operator ran a step when it was stopped: nobody knows how the step ends.
 func ranBefore(p progress, name string) *failure {
 	return &failure{reason: v1alpha1.ReasonJobDeleted, message: fmt.Sprintf(
-		"%s ran under the operator that had this API first, in pod %s-%d, and does not run again by itself: when that pod has ended, "+
+		"%s ran under the original operator of this API, in pod %s-%d, and does not run again by itself: when that pod has ended, "+
 			"run the step again with the annotation %s", p.step(), name, p.current, v1alpha1.AnnotationRetry)}
 }

@@ -38,7 +38,7 @@ func TestWhatTheFormerOperatorRanDoesNotRunAgain(t *testing.T) {
 			world: former(1, func(s *v1alpha1.SequentialJobStatus) {
 				s.State.Failed, s.Progress.FailedIndex, s.Progress.FailureReason = 1, ptr.To[int32](1), "Error"
 			}),
-			phase: v1alpha1.PhaseFailed, says: "step 2/3 failed under the operator that had this API first: Error",
+			phase: v1alpha1.PhaseFailed, says: "step 2/3 failed under the original operator of this API: Error",
 			check: func(t *testing.T, s v1alpha1.SequentialJobStatus) {
 				assert.Equal(t, v1alpha1.SequentialJobProgress{
 					CurrentIndex: ptr.To[int32](1), CompletedIndices: []int32{0}, FailedIndex: ptr.To[int32](1), FailureReason: "Error",
@@ -48,7 +48,7 @@ func TestWhatTheFormerOperatorRanDoesNotRunAgain(t *testing.T) {
 		},
 		"a step runs": {
 			world: former(1, func(s *v1alpha1.SequentialJobStatus) { s.State.Active = 1 }),
-			phase: v1alpha1.PhaseFailed, says: `step 2/3 "step-1" ran under the operator that had this API first, in pod etl-1,`,
+			phase: v1alpha1.PhaseFailed, says: `step 2/3 "step-1" ran under the original operator of this API, in pod etl-1,`,
 		},
 		"it is between two steps": {world: former(1, func(*v1alpha1.SequentialJobStatus) {}), write: createJob, phase: v1alpha1.PhaseRunning},
 		"nothing yet":             {world: former(0, func(*v1alpha1.SequentialJobStatus) {}), write: createJob, phase: v1alpha1.PhaseRunning},

@@ -19,20 +19,20 @@ func (t *tool) newCheck() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "check",
 		Short: "Check the installation: what runs, who leads, what waits, and what is wrong",
-		Long: `Check the installation, in one screen.
+		Long: `Check the installation, on one screen.
 
 It says which kinds and policies are installed, whether podsequence-scheduler and podsequence-controller run and lead, whether
 their versions fit, which sequences are degraded, how many pods are held, and what you may do. Each line that is not OK is
 followed by what to do. Run it first when pods do not start.
 
-What you may not read is Unknown. The exit code is 1 if something is wrong.`,
+A line about objects that you may not read is Unknown. The exit code is 1 if something is wrong.`,
 		Example: `  # What is wrong?
   kubectl podseq check
 
   # What may I do in this namespace?
   kubectl podseq check -n shop
 
-  # For programs.
+  # For scripts.
   kubectl podseq check -o json`,
 		Args: cobra.NoArgs, ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, _ []string) error {

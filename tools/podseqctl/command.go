@@ -29,7 +29,7 @@ import (
 	"example.com/podsequence/tools/podseqctl/text"
 )
 
-const long = `kubectl podseq shows how far PodSequences and ClusterPodSequences are, and why pods wait.
+const long = `kubectl podseq shows the progress of PodSequences and ClusterPodSequences, and why pods wait.
 
 If pods do not start, begin with "kubectl podseq check". Go on with "kubectl podseq get", and with "kubectl podseq why POD" for a pod that is Pending.
 
@@ -81,7 +81,7 @@ func NewCommand(streams genericiooptions.IOStreams, options Options) *cobra.Comm
 	}
 	command := &cobra.Command{
 		Use:           "podseq",
-		Short:         "Show how far PodSequences are, and why pods wait",
+		Short:         "Show the progress of PodSequences, and why pods wait",
 		Long:          long,
 		Version:       version.String(),
 		SilenceErrors: true,
@@ -94,12 +94,12 @@ func NewCommand(streams genericiooptions.IOStreams, options Options) *cobra.Comm
 	command.SetIn(streams.In)
 	flags := command.PersistentFlags()
 	t.flags.AddFlags(flags)
-	flags.StringSliceVar(&t.config.SchedulerNames, "scheduler-names", t.config.SchedulerNames, "`names` of the profiles of podsequence-scheduler; give what the controller has in its flag of this name")
-	flags.StringSliceVar(&t.config.GatePrefixes, "gate-prefixes", t.config.GatePrefixes, "`prefixes` of the gates that may be lifted; give what the controller has in its flag of this name")
+	flags.StringSliceVar(&t.config.SchedulerNames, "scheduler-names", t.config.SchedulerNames, "`names` of the profiles of podsequence-scheduler; must be the same as the flag of podsequence-controller")
+	flags.StringSliceVar(&t.config.GatePrefixes, "gate-prefixes", t.config.GatePrefixes, "`prefixes` of the gates that may be lifted; must be the same as the flag of podsequence-controller")
 	flags.StringVar(&t.config.InstallationNamespace, "installation-namespace", t.config.InstallationNamespace,
 		"`namespace` where PodSequence itself runs")
 	flags.Var((*secondsValue)(&t.config.UnprobedReady), "unprobed-ready-seconds",
-		"how many `seconds` a pod without a readiness probe must be Ready before it counts; give what the controller has in its flag of this name")
+		"how many `seconds` a pod without a readiness probe must be Ready before it counts; must be the same as the flag of podsequence-controller")
 	command.AddCommand(t.newCheck(), t.newGet(), t.newWhy(), t.newTree(), t.newTimeline(), t.newLint(), t.newImport())
 	command.AddCommand(t.newSuspend(), t.newResume(), t.newSkip(), t.newUnskip(), t.newRelease(), t.newVersion())
 	return command

@@ -136,7 +136,7 @@ status: {conditions: [{type: PodScheduled, status: "True", lastTransitionTime: "
 `)
 	output := runAt(source, now.Add(575088983), []string{"timeline", "backend"})
 	assert.Contains(t, output, "not all ready after 51s ")
-	assert.Contains(t, output, "db was scheduled after 1s and is not ready for 50s")
+	assert.Contains(t, output, "db was scheduled after 1s and is still not ready 50s later")
 	assert.NotContains(t, output, ".57")
 	assert.Contains(t, runAt(source, now.Add(575088983), []string{"timeline", "backend", "-o", "json"}), `"end": "2026-03-01T12:00:00Z"`)
 }

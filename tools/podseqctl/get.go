@@ -20,12 +20,12 @@ func (t *tool) newGet() *cobra.Command {
 	var watch, all, managed bool
 	command := &cobra.Command{
 		Use:   "get [NAME]",
-		Short: "Show how far sequences are: all of a namespace, or the groups of one sequence",
-		Long: `Show how far sequences are.
+		Short: "Show the progress of all sequences of a namespace, or of the groups of one sequence",
+		Long: `Show the progress of sequences.
 
 Without a name it prints a line for each sequence: how many groups are passed, the current group and how many of its pods are
-ready, how many pods of all groups are ready, and how long it has been the current group. With a name it prints the groups of that sequence, or its graph, and what
-each group waits for. It reads the status of the sequences, which podsequence-controller writes.
+ready, how many pods of all groups are ready, and how long the group has been the current one. With a name it prints the groups
+of that sequence, or its graph, and what each group waits for. It reads the status of the sequences, which podsequence-controller writes.
 
 -o json and -o yaml print the stored object if you give its name, and a List otherwise.`,
 		Example: `  # All sequences of the namespace.

@@ -12,13 +12,13 @@ import (
 func (t *tool) newImport() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "import",
-		Short: "Make a PodSequence of the order that a file of another tool has",
-		Example: `  # Of a compose file.
+		Short: "Convert the start-up order in a file of another tool to a PodSequence",
+		Example: `  # From a compose file.
   kubectl podseq import compose compose.yaml`,
 		ValidArgsFunction: cobra.NoFileCompletions,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return fmt.Errorf("%s is no kind of file that can be imported: usage: kubectl podseq import compose FILE", args[0])
+				return fmt.Errorf("%s is not a kind of file that can be imported: usage: kubectl podseq import compose FILE", args[0])
 			}
 			return cmd.Help()
 		},
@@ -32,11 +32,11 @@ func (t *tool) newImportCompose() *cobra.Command {
 	var output string
 	command := &cobra.Command{
 		Use:   "compose [FILE...]",
-		Short: "Make a PodSequence of depends_on in a compose file, for what kompose makes of it",
-		Long: `Make a PodSequence of depends_on in a compose file, and print it. It needs no cluster.
+		Short: "Convert depends_on in a compose file to a PodSequence, for the pods that kompose generates",
+		Long: `Convert depends_on in a compose file to a PodSequence, and print it. The command needs no cluster.
 
 Each service that depends on another one, or that another one depends on, becomes a group. The group selects the pods that
-kompose makes of the service, by the label io.kompose.service, and depends on the groups of its depends_on. What its pods must
+kompose generates for the service, by the label io.kompose.service, and depends on the groups of its depends_on. What its pods must
 reach follows from the condition:
 
   service_started                  requiredStatus: Started
@@ -47,10 +47,10 @@ Notes on standard error say where Kubernetes differs from Compose, such as a hea
 
 Files are read as Compose reads them: later files override earlier ones, include and extends are followed, and variables come
 from the environment and .env. Without FILE it reads what Compose finds in the directory. FILE - reads standard input.`,
-		Example: `  # See what becomes of the file.
+		Example: `  # Print the PodSequence.
   kubectl podseq import compose compose.yaml
 
-  # Have new pods of the namespace held, and apply first the order and then the workloads.
+  # Let PodSequence hold the new pods of the namespace, then apply the order, then the workloads.
   kubectl label namespace shop podsequence.example.com/scheduling=enabled
   kubectl podseq import compose compose.yaml | kubectl apply -n shop -f -
   kompose convert -f compose.yaml --stdout | kubectl apply -n shop -f -
@@ -85,7 +85,7 @@ func (t *tool) importCompose(ctx context.Context, o compose.Options, output stri
 	if err := t.print(output, sequence); err != nil {
 		return err
 	}
-	t.tellUnread(append(notes, fmt.Sprintf("next: have new pods held, because kompose copies no label of the file to pods: "+
+	t.tellUnread(append(notes, fmt.Sprintf("next: let PodSequence hold the new pods, because kompose copies no label of the file to pods: "+
 		"kubectl label namespace %s podsequence.example.com/scheduling=enabled; then apply this, and after it the output of kompose convert",
 		namespace)))
 	return nil

@@ -14,13 +14,15 @@ import (
 )
 
 const changeNote = `
-The command changes annotations of the sequence and never its spec, so that no kubectl apply, Argo CD or Flux takes the change back. What is
-in the spec stays: change the manifest. --for ends by itself what the command began. All that annotations override has one end: a command that
-would change it for something else refuses, unless you add --for-all.
+The command changes annotations of the sequence and never its spec, so kubectl apply, Argo CD and Flux do not revert the
+change. What the spec itself says, only the manifest can change.
 
-It sends one patch, which the API server refuses if somebody else changed the object in the meantime. It also
-writes an event on the sequence that says who made the change and, by --reason, why. Only skip requires a reason: it gives up
-a part of the order. You need the role edit in the namespace.`
+With --for the change ends by itself. All overrides of a sequence end at the same time: a command that would move the end
+of the others refuses, unless you add --for-all.
+
+The command sends one patch, which the API server refuses if somebody else changed the object in the meantime. It also
+writes an event on the sequence that says who made the change and why. Only skip requires --reason, because it gives up a
+part of the order. You need the role edit in the namespace.`
 
 func (t *tool) newSuspend() *cobra.Command {
 	return t.newChange(&cobra.Command{
@@ -29,7 +31,7 @@ func (t *tool) newSuspend() *cobra.Command {
 		Example: `  # Stop for two hours, and say why.
   kubectl podseq suspend backend --for 2h --reason "the database is being restored"
 
-  # Try whether it may be done.
+  # Check that the API server would accept it, without changing anything.
   kubectl podseq suspend backend --dry-run=server`,
 		Args: t.needName, ValidArgsFunction: t.completeSequences,
 	}, changeTakes{end: true}, func(s *snapshot.Sequence, _ []string) (operate.Change, error) {
@@ -51,7 +53,7 @@ func (t *tool) newResume() *cobra.Command {
 func (t *tool) newSkip() *cobra.Command {
 	return t.newChange(&cobra.Command{
 		Use:   "skip NAME GROUP --reason WHY [--for 2h]",
-		Short: "Let no group wait for this one; its own pods still start in their turn",
+		Short: "Skip a group: later groups no longer wait for it; its own pods still start as usual",
 		Example: `  # Go on without the migration. GROUP is a name, a number from 1, or a place such as 2/3.
   kubectl podseq skip backend Migration --reason "fixed by hand, see the incident"`,
 		Args: t.needGroup, ValidArgsFunction: t.completeGroups,
@@ -61,7 +63,7 @@ func (t *tool) newSkip() *cobra.Command {
 func (t *tool) newUnskip() *cobra.Command {
 	return t.newChange(&cobra.Command{
 		Use:     "unskip NAME GROUP [--reason WHY]",
-		Short:   "Let later groups wait for this group again; pods that are not released yet are held",
+		Short:   "End the skip of a group: later groups wait for it again; pods that were released stay",
 		Example: `  kubectl podseq unskip backend Migration --reason "the migration works again"`,
 		Args:    t.needGroup, ValidArgsFunction: t.completeGroups,
 	}, changeTakes{}, t.ofGroup(operate.Unskip))
@@ -92,7 +94,7 @@ func (t *tool) newChange(command *cobra.Command, takes changeTakes, choose func(
 			return fmt.Errorf("--dry-run=%s is not known: give none or server", dryRun)
 		}
 		if lasts < 0 || (lasts == 0 && cmd.Flags().Changed("for")) {
-			return fmt.Errorf("--for=%s is over at once: give a time such as 30m or 2h", lasts)
+			return fmt.Errorf("--for=%s must be longer than 0: give a time such as 30m or 2h", lasts)
 		}
 		s, err := t.find(cmd.Context(), args[0])
 		if err != nil {
@@ -107,10 +109,10 @@ func (t *tool) newChange(command *cobra.Command, takes changeTakes, choose func(
 		options := operate.Options{Reason: reason, For: lasts, ForAll: forAll, DryRun: dryRun == "server", Now: t.clock.Now()}
 		return t.change(cmd.Context(), s, args, options, choose)
 	}
-	command.Flags().StringVar(&reason, "reason", "", "`text` that says why you do this; an event on the sequence, and its status, say it")
+	command.Flags().StringVar(&reason, "reason", "", "`text` that says why you do this; it goes into an event on the sequence and into its status")
 	if takes.end {
-		command.Flags().DurationVar(&lasts, "for", 0, "`time` after which it ends by itself, such as 2h; without it, when you take it back")
-		command.Flags().BoolVar(&forAll, "for-all", false, "let the end hold also for what annotations override already")
+		command.Flags().DurationVar(&lasts, "for", 0, "`time` after which the change ends by itself, such as 2h; without it, the change stays until you undo it")
+		command.Flags().BoolVar(&forAll, "for-all", false, "move the end of all other overrides of the sequence, too")
 	}
 	command.Flags().StringVar(&dryRun, "dry-run", "none", "none, or server: the API server checks the change but does not store it")
 	_ = command.RegisterFlagCompletionFunc("dry-run", cobra.FixedCompletions([]string{"none", "server"}, cobra.ShellCompDirectiveNoFileComp))

@@ -27,8 +27,8 @@ func (t *tool) newRelease() *cobra.Command {
 	var reason, dryRun string
 	command := &cobra.Command{
 		Use:   "release KIND/NAME --reason WHY",
-		Short: "Hand a workload to the cluster's own scheduler, also while PodSequence is down",
-		Long: `Hand one workload to the cluster's own scheduler, permanently. It works also while PodSequence is down.
+		Short: "Hand a workload to the cluster's own scheduler, even while PodSequence is down",
+		Long: `Hand one workload to the cluster's own scheduler, permanently. It works even while PodSequence is down.
 
 The command removes the label podsequence.example.com/sequence, the gates of PodSequence and its schedulerName from the
 pod template, by one patch. Then it releases the pods that have no node. It removes the gates of pods of other schedulers.

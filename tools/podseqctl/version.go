@@ -57,10 +57,10 @@ func (t *tool) newVersion() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "version",
 		Short: "Show the version of this plugin, of the cluster and of the installed programs",
-		Example: `  # Of everything that can be read.
+		Example: `  # All versions that you may read.
   kubectl podseq version
 
-  # Of the plugin, without asking the cluster.
+  # Only that of the plugin, without a cluster.
   kubectl podseq version --client`,
 		Args:              func(cmd *cobra.Command, args []string) error { return atMost(0, cmd, args) },
 		ValidArgsFunction: cobra.NoFileCompletions,
@@ -84,14 +84,14 @@ func (t *tool) newVersion() *cobra.Command {
 func (t *tool) askInstalled(ctx context.Context, versions *Versions) (notes []string) {
 	source, err := t.connect()
 	if err != nil {
-		return []string{fmt.Sprintf("the cluster cannot be asked: %v", err)}
+		return []string{fmt.Sprintf("cannot ask the cluster: %v", err)}
 	}
 	from, ok := source.(installed)
 	if !ok {
 		return nil
 	}
 	if versions.KubernetesVersion, err = from.KubernetesVersion(ctx); err != nil {
-		return []string{fmt.Sprintf("the cluster cannot be asked: %v", err)}
+		return []string{fmt.Sprintf("cannot ask the cluster: %v", err)}
 	}
 	namespace := t.config.InstallationNamespace
 	versions.Programs, err = from.Programs(ctx, namespace)

@@ -34,7 +34,7 @@ the scheduler.`,
   # What does this sequence wait for?
   kubectl podseq why podsequence/backend
 
-  # For programs.
+  # For scripts.
   kubectl podseq why web-0 -o json`,
 		Args: t.needSubject, ValidArgsFunction: t.completePods,
 	}, t.why)

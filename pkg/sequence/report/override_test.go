@@ -13,19 +13,19 @@ import (
 )
 
 func TestTheConditionSaysWhatCannotBeRead(t *testing.T) {
-	problems := []spec.Problem{{Reason: v1alpha1.ReasonInvalidOverride, Message: `annotation a: "x" is no time`}}
+	problems := []spec.Problem{{Reason: v1alpha1.ReasonInvalidOverride, Message: `annotation a: "x" is not a time`}}
 	for name, tc := range map[string]struct {
 		override spec.Override
 		want     metav1.Condition
 	}{
 		"nothing is overridden, and status says why": {
 			override: spec.Override{Problems: problems},
-			want:     metav1.Condition{Status: metav1.ConditionFalse, Message: `annotation a: "x" is no time`},
+			want:     metav1.Condition{Status: metav1.ConditionFalse, Message: `annotation a: "x" is not a time`},
 		},
 		"something is, and something is not": {
 			override: spec.Override{Suspend: true, Problems: problems},
 			want: metav1.Condition{Status: metav1.ConditionTrue, Message: "by annotation the sequence is suspended until the annotation is removed; " +
-				`annotation a: "x" is no time`},
+				`annotation a: "x" is not a time`},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

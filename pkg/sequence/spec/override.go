@@ -39,7 +39,7 @@ func ReadOverride(ps *v1alpha1.PodSequence, now time.Time) Override {
 	if text := ps.Annotations[v1alpha1.OverrideUntilAnnotation]; text != "" {
 		until, err := time.Parse(time.RFC3339, text)
 		if err != nil {
-			o.problem(v1alpha1.OverrideUntilAnnotation, "%q is no time: write it as 2026-01-31T04:00:00Z; until then nothing is overridden", text)
+			o.problem(v1alpha1.OverrideUntilAnnotation, "%q is not a time: write it as 2026-01-31T04:00:00Z; until then nothing is overridden", text)
 			return o
 		}
 		if o.Until = until; !now.Before(until) {
@@ -51,7 +51,7 @@ func ReadOverride(ps *v1alpha1.PodSequence, now time.Time) Override {
 		o.Suspend = true
 	case "", "false":
 	default:
-		o.problem(v1alpha1.SuspendAnnotation, `%q is neither "true" nor "false": the sequence is not suspended by it`, suspend)
+		o.problem(v1alpha1.SuspendAnnotation, `%q is neither "true" nor "false", so it does not suspend the sequence: correct it, or remove it`, suspend)
 	}
 	o.readSkip(ps, skip)
 	return o
@@ -66,7 +66,7 @@ func (o *Override) readSkip(ps *v1alpha1.PodSequence, list string) {
 		switch name = strings.TrimSpace(name); {
 		case name == "":
 		case !slices.Contains(titles, name):
-			o.problem(v1alpha1.SkipAnnotation, "no group has the name %q: no group is skipped by it", name)
+			o.problem(v1alpha1.SkipAnnotation, "no group has the name %q, so it skips none: correct it, or remove it", name)
 			return
 		default:
 			names = append(names, name)

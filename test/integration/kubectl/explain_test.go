@@ -62,7 +62,7 @@ func TestWhyOnEachNodeByItself(t *testing.T) {
 	s.awaitReady("app")
 	assert.Equal(t, "node-1", cluster.Get(s.Story, &corev1.Pod{}, "app").Spec.NodeName)
 	stdout := s.awaitSaid([]string{"-n", s.Namespace, "timeline", "storage"}, "1 Driver", "node-0", "1 Driver", "node-1", "2 Applications", "app", "node-1")
-	assert.NotContains(t, stdout, "What everybody waited for", "each node has an order of its own")
+	assert.NotContains(t, stdout, "Critical path", "each node has an order of its own")
 }
 
 // driverOn returns the pod of the driver on a node.

@@ -156,7 +156,7 @@ func (e *Explainer) short(namespace, name string) string {
 // below explains something unless it is being explained already, further up. A circle never ends by itself.
 func (e *Explainer) below(key, what string, explain func() Reason) Reason {
 	if slices.Contains(e.path, key) {
-		return Reason{Subject: what, State: Stuck, Message: "everything above waits for this, and this waits for it: none of them ever goes on; " +
+		return Reason{Subject: what, State: Stuck, Message: "deadlock: everything above waits for this, and this waits for it; " +
 			"change the order of one of the sequences, or skip one of the groups"}
 	}
 	if e.explained[key] {

@@ -154,7 +154,7 @@ func (e *Explainer) foreignGates(pod *corev1.Pod, lifted map[string]bool) []Reas
 		}
 		message := "whoever set this gate must remove it: PodSequences do not"
 		if slices.ContainsFunc(e.Config.GatePrefixes, func(prefix string) bool { return strings.HasPrefix(gate.Name, prefix) }) {
-			message = "no sequence that you may read has this pod and lifts this gate: correct the labels of the pod or the selector of the sequence, or remove the gate"
+			message = "no sequence that you may read selects this pod and lifts this gate: correct the labels of the pod or the selector of the sequence, or remove the gate"
 		}
 		reasons = append(reasons, Reason{Subject: "gate " + gate.Name, State: Stuck, Message: message})
 	}
@@ -173,7 +173,7 @@ func (e *Explainer) gangs(pod *corev1.Pod) []Reason {
 		if slices.Contains(e.path, key) {
 			reasons = append(reasons, Reason{
 				Subject: "PodGroup " + e.short(reference.Namespace, reference.Name), State: Stuck,
-				Message: "everything above waits for this, and pods of this PodGroup wait for each other by sequences: none of them ever starts; " +
+				Message: "deadlock: everything above waits for this, and sequences make pods of this PodGroup wait for each other; " +
 					"put all its pods into one group of one sequence",
 			})
 			continue

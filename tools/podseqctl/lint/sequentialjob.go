@@ -26,7 +26,7 @@ func SequentialJob(source string, object *unstructured.Unstructured) (findings F
 		findings.add(source, Name(object), severity, rule, format, args...)
 	}
 	if slices.Contains(job.Finalizers, v1alpha1.FormerFinalizer) {
-		add(Warning, "FormerFinalizer", "metadata.finalizers has %s, which the operator that had this API first removed on deletion; "+
+		add(Warning, "FormerFinalizer", "metadata.finalizers has %s, which the original operator of this API removed on deletion; "+
 			"podsequence-controller removes it, and without that program nobody could delete the object: remove it here", v1alpha1.FormerFinalizer)
 	}
 	if job.Spec.Template.Spec.RestartPolicy == corev1.RestartPolicyOnFailure && job.Spec.BackoffLimit != nil && *job.Spec.BackoffLimit == 0 {

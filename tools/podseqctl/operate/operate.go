@@ -74,7 +74,7 @@ func Suspend(s *snapshot.Sequence, now time.Time) (Change, error) {
 // Resume returns the change that lifts the suspension. It fails if the spec suspends the sequence.
 func Resume(s *snapshot.Sequence, now time.Time) (Change, error) {
 	if s.Spec.Suspend {
-		return Change{}, fmt.Errorf("%s: spec.suspend is true, and what applies the manifest would set it again: set it to false there", s)
+		return Change{}, fmt.Errorf("%s: spec.suspend is true, and this command changes only annotations: set it to false in the manifest", s)
 	}
 	c := overridesOf(s, now)
 	c.Did, c.Event, c.Suspend = "resumed", EventResumeRequested, false
@@ -116,8 +116,8 @@ func (c Change) checkEnd(s *snapshot.Sequence, o Options) error {
 	if !c.SetsEnd || len(c.others) == 0 || o.ForAll || before == after {
 		return nil
 	}
-	return fmt.Errorf("%s: annotations already %s %s; all of them have one end, and with this command they would last %s: "+
-		"add --for-all if you want that, or end the other first with resume or unskip", s, strings.Join(c.others, " and "), endText(before), endText(after))
+	return fmt.Errorf("%s: annotations already %s %s. All overrides end together, and this command would apply all of them %s: "+
+		"add --for-all to accept that, or end the other first with resume or unskip", s, strings.Join(c.others, " and "), endText(before), endText(after))
 }
 
 func endText(end string) string {
@@ -137,7 +137,7 @@ func unfit(s *snapshot.Sequence, title string) string {
 	}
 	switch {
 	case called > 1:
-		return fmt.Sprintf("%d groups are called so", called)
+		return fmt.Sprintf("%d groups have this name", called)
 	case strings.Contains(title, ","):
 		return "its name has a comma"
 	case strings.TrimSpace(title) != title:
@@ -149,7 +149,7 @@ func unfit(s *snapshot.Sequence, title string) string {
 // Unskip returns the change by which groups wait for this one again. It fails if the spec skips the group.
 func Unskip(s *snapshot.Sequence, group int, now time.Time) (Change, error) {
 	if s.Spec.PodGroups[group].Skip {
-		return Change{}, fmt.Errorf("%s of %s: its spec has skip, and what applies the manifest would set it again: remove it there", s.Where(group), s)
+		return Change{}, fmt.Errorf("%s of %s: its spec has skip, and this command changes only annotations: remove it from the manifest", s.Where(group), s)
 	}
 	c := overridesOf(s, now)
 	c.Did, c.Event, c.Target = "is no longer skipped", EventUnskipRequested, s.Where(group)

@@ -187,9 +187,9 @@ func (c *course) podStep(i, n int) Step {
 	case p.Ready != nil && p.Bound != nil:
 		s.Message = fmt.Sprintf("%s was scheduled after %s and ready %s later", p.Name, p.Bound.Sub(*p.Released), p.Ready.Sub(*p.Bound))
 	case p.Bound != nil:
-		s.Message = fmt.Sprintf("%s was scheduled after %s and is not ready for %s", p.Name, p.Bound.Sub(*p.Released), c.End.Sub(*p.Bound))
+		s.Message = fmt.Sprintf("%s was scheduled after %s and is still not ready %s later", p.Name, p.Bound.Sub(*p.Released), c.End.Sub(*p.Bound))
 	default:
-		s.Message = fmt.Sprintf("%s is not scheduled for %s", p.Name, c.End.Sub(*p.Released))
+		s.Message = fmt.Sprintf("%s is still not scheduled after %s", p.Name, c.End.Sub(*p.Released))
 	}
 	took, next, others := c.took[i][n], time.Duration(0), false
 	for m, other := range c.took[i] {
@@ -204,9 +204,9 @@ func (c *course) podStep(i, n int) Step {
 	switch saved := time.Duration(s.SavesSeconds) * time.Second; {
 	case saved <= 0:
 	case others:
-		s.Advice = fmt.Sprintf("as fast as the next slowest pod of its group (%s), it would make the sequence ready %s earlier", next, saved)
+		s.Advice = fmt.Sprintf("if it took as long as the next slowest pod of its group (%s), the sequence would be ready %s earlier", next, saved)
 	default:
-		s.Advice = fmt.Sprintf("every second saved here makes the sequence ready a second earlier: up to %s", saved)
+		s.Advice = fmt.Sprintf("each second saved here makes the sequence ready a second earlier, up to %s", saved)
 	}
 	return s
 }

@@ -27,9 +27,9 @@ svg{max-width:100%;height:auto}
 </head>
 <body>
 {{.Picture}}
-{{with .Timeline.Critical}}<h2>What everybody waited for</h2>
+{{with .Timeline.Critical}}<h2>Critical path</h2>
 <table>
-<tr><th class="number">From</th><th class="number">To</th><th>Group</th><th>What</th><th>What it would save</th></tr>
+<tr><th class="number">From</th><th class="number">To</th><th>Group</th><th>What</th><th>How to save time</th></tr>
 {{range .}}<tr><td class="number">{{$.Since .From}}</td><td class="number">{{$.Since .To}}</td><td>{{$.Title .Group}}</td><td>{{.Message}}</td><td>{{.Advice}}</td></tr>
 {{end}}</table>
 {{end}}<h2>Pods</h2>

@@ -84,7 +84,7 @@ func (t *Timeline) head(page *strings.Builder) {
 		fmt.Fprintf(page, `<rect x="%d" y="20" width="12" height="12" rx="2" fill="%s"/><text x="%d" y="30">%s</text>`+"\n", x, entry.fill, x+17, entry.text)
 		x += 36 + 6*len(entry.text)
 	}
-	fmt.Fprintf(page, `<rect class="path" x="%d" y="20" width="12" height="12" rx="2"/><text x="%d" y="30">everybody waited for it</text>`+"\n", x, x+17)
+	fmt.Fprintf(page, `<rect class="path" x="%d" y="20" width="12" height="12" rx="2"/><text x="%d" y="30">critical path</text>`+"\n", x, x+17)
 }
 
 // grid draws the axis, and lines at round times.

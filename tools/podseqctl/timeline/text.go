@@ -47,7 +47,7 @@ func (t *Timeline) Text(out io.Writer, style text.Style, all bool) {
 	if len(t.Critical) == 0 {
 		return
 	}
-	fmt.Fprintf(out, "\n%s\n", style.Paint(text.Heading, "What everybody waited for (*):"))
+	fmt.Fprintf(out, "\n%s\n", style.Paint(text.Heading, "Critical path (*):"))
 	for _, step := range t.Critical {
 		fmt.Fprintln(out, style.Wrap(fmt.Sprintf("  %s to %s, group %d/%d %q: %s", t.since(&step.From), t.since(&step.To), step.Group+1, len(t.Groups),
 			t.Groups[step.Group].Title, step.Message), "      "))
