@@ -43,7 +43,7 @@ names is completed, when the time of --for is over, or when you press Ctrl-C.
 
 Exit codes:
   0  it saw everything, and all of it was right
-  1  a pod was bound before its turn, or a status says of an object what it never was
+  1  a pod was bound before its turn, or a status records of an object what was never true
   2  it may have missed something, could not judge something, or something did not complete in time`,
 		Example: `  # Until Ctrl-C.
   sandbox referee
