@@ -15,7 +15,7 @@ import (
 
 const changeNote = `
 The command changes annotations of the sequence and never its spec, so kubectl apply, Argo CD and Flux do not revert the
-change. What the spec itself says, only the manifest can change.
+change. To change what the spec says, edit the manifest.
 
 With --for the change ends by itself. All overrides of a sequence end at the same time: a command that would move the end
 of the others refuses, unless you add --for-all.
