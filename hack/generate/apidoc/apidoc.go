@@ -29,28 +29,53 @@ var embedded = map[string]string{
 	".status.nodeStatus[].conditions[]": "a [Condition](https://kubernetes.io/docs/reference/generated/kubernetes-api/v1.37/#condition-v1-meta)",
 }
 
+// order is the order of the kinds on the page. Other kinds come after these.
+var order = []string{"PodSequence", "ClusterPodSequence", "SequentialJob", "DeploymentCoordination"}
+
 // Page returns the page for the definitions in a directory.
 func Page(directory string) (string, error) {
-	files, err := filepath.Glob(filepath.Join(directory, "*_*.yaml"))
+	definitions, err := readDefinitions(directory)
 	if err != nil {
-		return "", fmt.Errorf("list definitions: %w", err)
+		return "", err
 	}
 	page := &strings.Builder{}
 	page.WriteString(preface)
-	for _, file := range files {
-		text, err := os.ReadFile(file)
-		if err != nil {
-			return "", fmt.Errorf("read definition: %w", err)
-		}
-		var definition apiextensionsv1.CustomResourceDefinition
-		if err := yaml.Unmarshal(text, &definition); err != nil {
-			return "", fmt.Errorf("decode %s: %w", file, err)
-		}
+	for _, definition := range definitions {
 		for _, version := range definition.Spec.Versions {
 			describeKind(page, &definition.Spec, version)
 		}
 	}
 	return page.String(), nil
+}
+
+// readDefinitions returns the definitions in a directory in the order of the page.
+func readDefinitions(directory string) ([]apiextensionsv1.CustomResourceDefinition, error) {
+	files, err := filepath.Glob(filepath.Join(directory, "*_*.yaml"))
+	if err != nil {
+		return nil, fmt.Errorf("list definitions: %w", err)
+	}
+	definitions := make([]apiextensionsv1.CustomResourceDefinition, len(files))
+	for i, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			return nil, fmt.Errorf("read definition: %w", err)
+		}
+		if err := yaml.Unmarshal(text, &definitions[i]); err != nil {
+			return nil, fmt.Errorf("decode %s: %w", file, err)
+		}
+	}
+	slices.SortStableFunc(definitions, func(a, b apiextensionsv1.CustomResourceDefinition) int {
+		return cmp.Compare(place(a.Spec.Names.Kind), place(b.Spec.Names.Kind))
+	})
+	return definitions, nil
+}
+
+// place returns the index of a kind in order, or the length of order if it is not there.
+func place(kind string) int {
+	if i := slices.Index(order, kind); i >= 0 {
+		return i
+	}
+	return len(order)
 }
 
 func describeKind(page *strings.Builder, spec *apiextensionsv1.CustomResourceDefinitionSpec, version apiextensionsv1.CustomResourceDefinitionVersion) {
