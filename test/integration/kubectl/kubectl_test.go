@@ -191,19 +191,18 @@ func TestTheTimelineOfASequenceThatHasCompleted(t *testing.T) {
 	stdout, _ := s.Says("timeline", "backend")
 	assert.Contains(t, stdout, " all ready after")
 	assert.Contains(t, stdout, "* app")
-	for _, form := range []string{"svg", "html"} {
-		stdout, _ = s.Says("timeline", "backend", "-o", form)
-		_, picture, _ := strings.Cut(stdout, "<svg")
-		picture, _, _ = strings.Cut(picture, "</svg>")
-		decoder := xml.NewDecoder(strings.NewReader("<svg" + picture + "</svg>"))
-		for {
-			if _, err := decoder.Token(); errors.Is(err, io.EOF) {
-				break
-			} else {
-				require.NoError(t, err, form)
-			}
+	picture, _ := s.Says("timeline", "backend", "-o", "svg")
+	decoder := xml.NewDecoder(strings.NewReader(picture))
+	for {
+		if _, err := decoder.Token(); errors.Is(err, io.EOF) {
+			break
+		} else {
+			require.NoError(t, err)
 		}
 	}
+	page, _ := s.Says("timeline", "backend", "-o", "html")
+	assert.Contains(t, page, `<div class="name">app</div>`)
+	assert.NotContains(t, page, "ZgotmplZ", "the template dropped a value")
 }
 
 // What an operator changes is patched once, and an event says who did it and why. A dry run stores nothing.

@@ -185,11 +185,11 @@ func (c *course) podStep(i, n int) Step {
 	}
 	switch {
 	case p.Ready != nil && p.Bound != nil:
-		s.Message = fmt.Sprintf("%s was scheduled after %s and ready %s later", p.Name, p.Bound.Sub(*p.Released), p.Ready.Sub(*p.Bound))
+		s.Message = fmt.Sprintf("%s was scheduled after %s and ready %s later", p.Name, span(p.Bound.Sub(*p.Released)), span(p.Ready.Sub(*p.Bound)))
 	case p.Bound != nil:
-		s.Message = fmt.Sprintf("%s was scheduled after %s and is still not ready %s later", p.Name, p.Bound.Sub(*p.Released), c.End.Sub(*p.Bound))
+		s.Message = fmt.Sprintf("%s was scheduled after %s and is still not ready %s later", p.Name, span(p.Bound.Sub(*p.Released)), span(c.End.Sub(*p.Bound)))
 	default:
-		s.Message = fmt.Sprintf("%s is still not scheduled after %s", p.Name, c.End.Sub(*p.Released))
+		s.Message = fmt.Sprintf("%s is still not scheduled after %s", p.Name, span(c.End.Sub(*p.Released)))
 	}
 	took, next, others := c.took[i][n], time.Duration(0), false
 	for m, other := range c.took[i] {
@@ -204,9 +204,9 @@ func (c *course) podStep(i, n int) Step {
 	switch saved := time.Duration(s.SavesSeconds) * time.Second; {
 	case saved <= 0:
 	case others:
-		s.Advice = fmt.Sprintf("if it took as long as the next slowest pod of its group (%s), the sequence would be ready %s earlier", next, saved)
+		s.Advice = fmt.Sprintf("if it took as long as the next slowest pod of its group (%s), the sequence would be ready %s earlier", span(next), span(saved))
 	default:
-		s.Advice = fmt.Sprintf("each second saved here makes the sequence ready a second earlier, up to %s", saved)
+		s.Advice = fmt.Sprintf("each second saved here makes the sequence ready a second earlier, up to %s", span(saved))
 	}
 	return s
 }
@@ -214,13 +214,13 @@ func (c *course) podStep(i, n int) Step {
 // waitStep describes a waitDuration that everybody waited for.
 func (c *course) waitStep(i int, from time.Time) Step {
 	wait := c.waits[i]
-	s := Step{Group: i, From: from, To: from.Add(wait), Message: fmt.Sprintf("waitDuration of %s", wait)}
+	s := Step{Group: i, From: from, To: from.Add(wait), Message: fmt.Sprintf("waitDuration of %s", span(wait))}
 	end := c.end()
 	c.waits[i] = 0
 	s.SavesSeconds = int64(end.Sub(c.end()) / time.Second)
 	c.waits[i] = wait
 	if s.SavesSeconds > 0 {
-		s.Advice = fmt.Sprintf("without it the sequence would be ready %s earlier", time.Duration(s.SavesSeconds)*time.Second)
+		s.Advice = fmt.Sprintf("without it the sequence would be ready %s earlier", span(time.Duration(s.SavesSeconds)*time.Second))
 	}
 	return s
 }

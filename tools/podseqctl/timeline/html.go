@@ -1,7 +1,8 @@
 package timeline
 
 import (
-	"bytes"
+	"cmp"
+	_ "embed"
 	"fmt"
 	"html/template"
 	"io"
@@ -10,63 +11,118 @@ import (
 	"example.com/podsequence/pkg/sequence"
 )
 
-// page is a document that needs nothing else: it can be attached to a ticket.
-var page = template.Must(template.New("page").Parse(`<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<title>{{.Timeline.Sequence}}</title>
-<style>
-body{font:14px system-ui,sans-serif;color:#1f2933;background:#fff;margin:2rem;max-width:72rem}
-table{border-collapse:collapse;margin-top:1rem}
-th,td{text-align:left;padding:.25rem .75rem .25rem 0;border-bottom:1px solid #e3e7ec;vertical-align:top}
-th.number,td.number{text-align:right;font-variant-numeric:tabular-nums}
-tr.critical td:nth-child(2){color:#b3261e;font-weight:600}
-svg{max-width:100%;height:auto}
-</style>
-</head>
-<body>
-{{.Picture}}
-{{with .Timeline.Critical}}<h2>Critical path</h2>
-<table>
-<tr><th class="number">From</th><th class="number">To</th><th>Group</th><th>What</th><th>How to save time</th></tr>
-{{range .}}<tr><td class="number">{{$.Since .From}}</td><td class="number">{{$.Since .To}}</td><td>{{$.Title .Group}}</td><td>{{.Message}}</td><td>{{.Advice}}</td></tr>
-{{end}}</table>
-{{end}}<h2>Pods</h2>
-<table>
-<tr><th>Group</th><th>Pod</th><th>Node</th><th class="number">Created</th><th class="number">Released</th><th class="number">Bound</th><th class="number">Ready</th></tr>
-{{range $i, $g := .Timeline.Groups}}{{range $g.Pods}}<tr{{if .Critical}} class="critical"{{end}}><td>{{$.Title $i}}</td><td>{{.Name}}</td><td>{{.Node}}</td>` +
-	`<td class="number">{{$.Since .Created}}</td><td class="number">{{$.SinceAny .Released}}</td><td class="number">{{$.SinceAny .Bound}}</td><td class="number">{{$.SinceAny .Ready}}</td></tr>
-{{end}}{{end}}</table>
-</body>
-</html>
-`))
+//go:embed page.html
+var pageText string
 
-// HTML writes the picture together with tables of all times.
+// page is a document that needs nothing else: it can be attached to a ticket.
+var page = template.Must(template.New("page").Parse(pageText))
+
+// HTML writes bars for the width of any screen, and tables of all times.
 func (t *Timeline) HTML(out io.Writer, all bool) error {
-	var picture bytes.Buffer
-	if err := t.SVG(&picture, all); err != nil {
-		return err
+	d := document{Timeline: t, Summary: t.summary()}
+	for _, entry := range legend {
+		d.Legend = append(d.Legend, legendEntry{entry.class, entry.text, template.CSS(entry.colour)})
 	}
-	if err := page.Execute(out, document{t, template.HTML(picture.String())}); err != nil {
+	for _, at := range t.ticks() {
+		d.Ticks = append(d.Ticks, tickMark{percent(t.share(t.Begin.Add(at))), span(at)})
+	}
+	for i, g := range t.Groups {
+		d.Groups = append(d.Groups, t.groupBars(i, g, all))
+	}
+	if err := page.Execute(out, d); err != nil {
 		return fmt.Errorf("write page: %w", err)
 	}
 	return nil
 }
 
-// document is what the page is made of. The picture is our own, and escapes what it takes from objects.
+// document is what the page is made of.
 type document struct {
 	Timeline *Timeline
-	Picture  template.HTML
+	Summary  string
+	Legend   []legendEntry
+	Ticks    []tickMark
+	Groups   []groupBars
 }
+
+type legendEntry struct {
+	Class, Text string
+	Colour      template.CSS
+}
+
+type tickMark struct {
+	Left template.CSS
+	Text string
+}
+
+// groupBars is a group as it is drawn.
+type groupBars struct {
+	Title, Note string
+	Bars        []bar
+}
+
+// bar is a line of the picture: a pod, or something else that everybody waited for.
+type bar struct {
+	Name, Meaning string
+	Critical      bool
+	Parts         []barPart
+}
+
+type barPart struct {
+	Class       string
+	Left, Width template.CSS
+}
+
+// groupBars lays out the lines of a group.
+func (t *Timeline) groupBars(i int, g Group, all bool) groupBars {
+	pods, more := g.listed(all)
+	drawn := groupBars{Title: t.title(i)}
+	switch {
+	case g.Passed != nil:
+		drawn.Note = "passed " + t.since(g.Passed)
+	case len(g.Pods) == 0:
+		drawn.Note = g.without()
+	}
+	for _, step := range t.Critical {
+		if step.Group == i && step.Pod == "" {
+			drawn.Bars = append(drawn.Bars, bar{step.Message, cmp.Or(step.Advice, step.Message), true, []barPart{t.part("path", step.From, step.To)}})
+		}
+	}
+	for _, p := range pods {
+		name := p.Name
+		if t.PerNode && p.Node != "" {
+			name = p.Node + " " + p.Name
+		}
+		b := bar{Name: name, Meaning: t.describe(p), Critical: p.Critical}
+		for _, s := range t.stretches(p) {
+			b.Parts = append(b.Parts, t.part(legend[s.state].class, s.from, s.to))
+		}
+		if from, to, ok := t.criticalOf(p); ok {
+			b.Parts = append(b.Parts, t.part("path", from, to))
+		}
+		drawn.Bars = append(drawn.Bars, b)
+	}
+	if more > 0 {
+		drawn.Bars = append(drawn.Bars, bar{Name: fmt.Sprintf("%d faster pods are not shown", more)})
+	}
+	return drawn
+}
+
+func (t *Timeline) part(class string, from, to time.Time) barPart {
+	return barPart{class, percent(t.share(from)), percent(t.share(to) - t.share(from))}
+}
+
+func percent(share float64) template.CSS { return template.CSS(fmt.Sprintf("%.2f%%", 100*share)) }
+
+// title names a group.
+func (t *Timeline) title(group int) string {
+	return fmt.Sprintf("%d. %s", group+1, sequence.DisplayName(t.Groups[group].Title))
+}
+
+// Title names a group.
+func (d document) Title(group int) string { return d.Timeline.title(group) }
 
 // Since says how long after the beginning something was.
 func (d document) Since(at time.Time) string { return d.Timeline.since(&at) }
 
 // SinceAny is Since for what may not have been.
 func (d document) SinceAny(at *time.Time) string { return d.Timeline.since(at) }
-
-// Title names a group.
-func (d document) Title(group int) string {
-	return fmt.Sprintf("%d. %s", group+1, sequence.DisplayName(d.Timeline.Groups[group].Title))
-}

@@ -24,16 +24,9 @@ const (
 	svgPassed   = 80 // the width of the text that says when a group was passed
 )
 
-// colours of what happens to a pod, in order, with what the legend says.
-var svgLegend = []struct{ class, fill, text string }{
-	{"held", "#c9ced6", "held"},
-	{"pending", "#7aa7e8", "being scheduled"},
-	{"starting", "#f0b24b", "starting"},
-	{"ready", "#58b368", "ready"},
-}
-
-const svgStyle = `text{font:12px system-ui,sans-serif;fill:#1f2933}.title{font-size:16px;font-weight:600}.faint{fill:#66727f}.group{font-weight:600}` +
-	`.critical{font-weight:600;fill:#b3261e}.grid{stroke:#e3e7ec}.path{fill:none;stroke:#b3261e;stroke-width:2}`
+const svgStyle = `text{font:12px system-ui,sans-serif;fill:#1f2933}.title{font-size:16px;font-weight:600}.faint{fill:#5f6b78}.group{font-weight:600}` +
+	`.critical{font-weight:600;fill:#b3261e}.grid{stroke:#e3e7ec}.path{fill:none;stroke:#b3261e;stroke-width:2}.page{fill:#fff}.passed{stroke:#66727f}` +
+	`@media(prefers-color-scheme:dark){text{fill:#e2e7ed}.faint{fill:#9aa4b0}.critical{fill:#ff8f87}.grid{stroke:#2b323b}.path{stroke:#ff6f66}.page{fill:#11151a}}`
 
 // SVG writes the timeline as a picture that needs nothing else.
 func (t *Timeline) SVG(out io.Writer, all bool) error {
@@ -63,7 +56,7 @@ func (t *Timeline) SVG(out io.Writer, all bool) error {
 	var page strings.Builder
 	fmt.Fprintf(&page, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %d %d" role="img">`+"\n", width, height, width, height)
 	fmt.Fprintf(&page, "<title>%s</title><style>%s</style>\n", html.EscapeString(t.Sequence), svgStyle)
-	fmt.Fprintf(&page, `<rect width="%d" height="%d" fill="#ffffff"/>`+"\n", width, height)
+	fmt.Fprintf(&page, `<rect class="page" width="%d" height="%d"/>`+"\n", width, height)
 	t.head(&page)
 	t.grid(&page, y)
 	page.WriteString(body.String())
@@ -74,53 +67,29 @@ func (t *Timeline) SVG(out io.Writer, all bool) error {
 
 func (t *Timeline) head(page *strings.Builder) {
 	fmt.Fprintf(page, `<text class="title" x="%d" y="30">%s</text>`+"\n", svgMargin, html.EscapeString(t.Sequence))
-	state := "all pods ready after"
-	if !t.Finished {
-		state = "not all pods are ready after"
-	}
-	fmt.Fprintf(page, `<text class="faint" x="%d" y="50">%s %s, from %s</text>`+"\n", svgMargin, state, t.End.Sub(t.Begin), t.Begin.UTC().Format(time.RFC3339))
+	fmt.Fprintf(page, `<text class="faint" x="%d" y="50">%s</text>`+"\n", svgMargin, t.summary())
 	x := svgMargin + svgLabel
-	for _, entry := range svgLegend {
-		fmt.Fprintf(page, `<rect x="%d" y="20" width="12" height="12" rx="2" fill="%s"/><text x="%d" y="30">%s</text>`+"\n", x, entry.fill, x+17, entry.text)
+	for _, entry := range legend {
+		fmt.Fprintf(page, `<rect x="%d" y="20" width="12" height="12" rx="2" fill="%s"/><text x="%d" y="30">%s</text>`+"\n", x, entry.colour, x+17, entry.text)
 		x += 36 + 6*len(entry.text)
 	}
 	fmt.Fprintf(page, `<rect class="path" x="%d" y="20" width="12" height="12" rx="2"/><text x="%d" y="30">critical path</text>`+"\n", x, x+17)
 }
 
-// grid draws the axis, and lines at round times.
+// grid draws lines at round times, and says above and below them which.
 func (t *Timeline) grid(page *strings.Builder, bottom int) {
-	whole := t.End.Sub(t.Begin)
-	step := tick(whole)
-	for at := time.Duration(0); at <= whole; at += step {
+	for _, at := range t.ticks() {
 		x := t.x(t.Begin.Add(at))
-		fmt.Fprintf(page, `<line class="grid" x1="%.1f" y1="%d" x2="%.1f" y2="%d"/><text class="faint" x="%.1f" y="%d" text-anchor="middle">%s</text>`+"\n",
-			x, svgHead-12, x, bottom, x, bottom+16, at)
-		if step <= 0 {
-			return
+		fmt.Fprintf(page, `<line class="grid" x1="%.1f" y1="%d" x2="%.1f" y2="%d"/>`, x, svgHead-8, x, bottom)
+		for _, y := range []int{svgHead - 12, bottom + 16} {
+			fmt.Fprintf(page, `<text class="faint" x="%.1f" y="%d" text-anchor="middle">%s</text>`, x, y, span(at))
 		}
+		page.WriteString("\n")
 	}
-}
-
-// tick returns a round time of which at most ten make the whole.
-func tick(whole time.Duration) time.Duration {
-	for _, step := range []time.Duration{
-		time.Second, 2 * time.Second, 5 * time.Second, 10 * time.Second, 15 * time.Second, 30 * time.Second, time.Minute, 2 * time.Minute, 5 * time.Minute,
-		10 * time.Minute, 15 * time.Minute, 30 * time.Minute, time.Hour, 2 * time.Hour, 6 * time.Hour, 12 * time.Hour,
-	} {
-		if whole <= 10*step {
-			return step
-		}
-	}
-	return (whole / 10).Truncate(24*time.Hour) + 24*time.Hour
 }
 
 func (t *Timeline) x(at time.Time) float64 {
-	whole := t.End.Sub(t.Begin)
-	share := 0.0
-	if whole > 0 {
-		share = float64(at.Sub(t.Begin)) / float64(whole)
-	}
-	return float64(svgMargin+svgLabel) + float64(svgPlot)*min(max(share, 0), 1)
+	return float64(svgMargin+svgLabel) + float64(svgPlot)*t.share(at)
 }
 
 // podBar draws one pod.
@@ -135,28 +104,12 @@ func (t *Timeline) podBar(body *strings.Builder, p Pod, y int) {
 	}
 	fmt.Fprintf(body, `<text class="%s" x="%d" y="%d">%s</text>`+"\n", class, svgMargin+12, y+14, html.EscapeString(label))
 	fmt.Fprintf(body, "<g><title>%s</title>", html.EscapeString(t.describe(p)))
-	steps := []*time.Time{&p.Created, p.Released, p.Bound, p.Ready}
-	for i, from := range steps {
-		if from == nil {
-			continue
-		}
-		until := t.End
-		for _, next := range steps[i+1:] {
-			if next != nil {
-				until = *next
-				break
-			}
-		}
-		if x, to := t.x(*from), t.x(until); to > x || i == len(steps)-1 {
-			fmt.Fprintf(body, `<rect x="%.1f" y="%d" width="%.1f" height="12" fill="%s"/>`, x, y+4, max(to-x, 2), svgLegend[i].fill)
-		}
+	for _, s := range t.stretches(p) {
+		x, to := t.x(s.from), t.x(s.to)
+		fmt.Fprintf(body, `<rect x="%.1f" y="%d" width="%.1f" height="12" fill="%s"/>`, x, y+4, max(to-x, 2), legend[s.state].colour)
 	}
-	if p.Critical && p.Released != nil {
-		until := t.End
-		if p.Ready != nil {
-			until = *p.Ready
-		}
-		fmt.Fprintf(body, `<rect class="path" x="%.1f" y="%d" width="%.1f" height="14" rx="2"/>`, t.x(*p.Released), y+3, max(t.x(until)-t.x(*p.Released), 3))
+	if from, to, ok := t.criticalOf(p); ok {
+		fmt.Fprintf(body, `<rect class="path" x="%.1f" y="%d" width="%.1f" height="14" rx="2"/>`, t.x(from), y+3, max(t.x(to)-t.x(from), 3))
 	}
 	body.WriteString("</g>\n")
 }
@@ -167,7 +120,7 @@ func (t *Timeline) passedMark(g Group, y, height int) string {
 		return ""
 	}
 	x := t.x(*g.Passed)
-	return fmt.Sprintf(`<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" stroke="#66727f" stroke-dasharray="3 3"/><text class="faint" x="%.1f" y="%d" text-anchor="%s">passed %s</text>`+"\n",
+	return fmt.Sprintf(`<line x1="%.1f" y1="%d" x2="%.1f" y2="%d" class="passed" stroke-dasharray="3 3"/><text class="faint" x="%.1f" y="%d" text-anchor="%s">passed %s</text>`+"\n",
 		x, y, x, y+height, x+anchorGap(x), y+14, anchor(x), t.since(g.Passed))
 }
 
@@ -204,12 +157,6 @@ func anchorGap(x float64) float64 {
 		return -5
 	}
 	return 5
-}
-
-// describe says in words what a bar shows.
-func (t *Timeline) describe(p Pod) string {
-	return fmt.Sprintf("%s on %s: created %s, released %s, bound %s, ready %s", p.Name, p.Node,
-		t.since(&p.Created), t.since(p.Released), t.since(p.Bound), t.since(p.Ready))
 }
 
 // cut shortens a name in its middle: what pods are told apart by is at both ends.

@@ -37,7 +37,7 @@ func (t *Timeline) Text(out io.Writer, style text.Style, all bool) {
 	if !t.Finished {
 		state = "not all ready after"
 	}
-	title := fmt.Sprintf("   %s %s", state, t.End.Sub(t.Begin))
+	title := fmt.Sprintf("   %s %s", state, span(t.End.Sub(t.Begin)))
 	legend := fmt.Sprintf("   (%c held  %c being scheduled  %c starting  %c ready)", barHeld, barPending, barStarting, barReady)
 	if style.Width > 0 && utf8.RuneCountInString(t.Sequence+title+legend) > style.Width {
 		legend = "\n" + strings.TrimSpace(legend)
@@ -57,7 +57,6 @@ func (t *Timeline) Text(out io.Writer, style text.Style, all bool) {
 	}
 }
 
-// label names the group with this 0-based index in a table.
 // without says why a group has no pods.
 func (g *Group) without() string {
 	switch {
@@ -69,6 +68,7 @@ func (g *Group) without() string {
 	return "no pods: waits for other things"
 }
 
+// label names the group with this 0-based index in a table.
 func (g *Group) label(i int) string { return fmt.Sprintf("%d %s", i+1, sequence.DisplayName(g.Title)) }
 
 // listed returns the pods to list, and how many are left out.
@@ -99,7 +99,7 @@ func (t *Timeline) since(at *time.Time) string {
 	if at == nil {
 		return "-"
 	}
-	return at.Sub(t.Begin).String()
+	return span(at.Sub(t.Begin))
 }
 
 // bar draws each step from its moment on, over the steps before it.
