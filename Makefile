@@ -101,7 +101,7 @@ REPOSITORY ?=
 .PHONY: site
 site: ## Build the book, docs/, as a static site into dist/site; links to sources begin with REPOSITORY=https://...
 	@rm -rf dist/site
-	@HUGO_PARAMS_REPOSITORY='$(or $(REPOSITORY),https://example.com/podsequence)' CGO_ENABLED=0 \
+	@HUGO_PARAMS_REPOSITORY='$(or $(REPOSITORY),https://example.com/podsequence)' HUGO_PARAMS_VERSION='$(VERSION)' CGO_ENABLED=0 \
 		$(GO) -C hack/site tool hugo --source . --destination '$(CURDIR)/dist/site' --noBuildLock --quiet --panicOnWarning
 
 .PHONY: build
