@@ -208,10 +208,12 @@ charts: ## Package the Helm charts into dist/charts, with images of the name IMG
 
 # The kubectl plugin runs where people are. To try a release in minutes: PLATFORMS=linux/amd64 PLUGIN_PLATFORMS=linux/amd64
 PLUGIN_PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
+# Where the files of the release will be, for krew; by default below REPOSITORY, as on GitHub.
+DOWNLOADS ?=
 
 .PHONY: release
-release: ## Build the release of the current tag into dist/: images, charts, manifests, the kubectl plugin and checksums; KEY=file REPOSITORY=https://... signs it
-	@KEY='$(KEY)' REPOSITORY='$(REPOSITORY)' PLUGIN_PLATFORMS='$(PLUGIN_PLATFORMS)' VERSION='$(VERSION)' IMG='$(IMG)' GO='$(GO)' LDFLAGS='$(ldflags)' hack/release.sh
+release: ## Build the release of the current tag into dist/: images, charts, manifests, the kubectl plugin, notes and checksums; KEY=file REPOSITORY=https://... signs it
+	@KEY='$(KEY)' REPOSITORY='$(REPOSITORY)' DOWNLOADS='$(DOWNLOADS)' CREATED='$(CREATED)' PLUGIN_PLATFORMS='$(PLUGIN_PLATFORMS)' VERSION='$(VERSION)' IMG='$(IMG)' GO='$(GO)' LDFLAGS='$(ldflags)' hack/release.sh
 
 # The private key of the releaser, outside of the clone; release.pub is the public one, which a commit has before it is released.
 KEY ?=

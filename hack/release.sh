@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Puts a release into dist/: images, charts, manifests, the kubectl plugin, and checksums of them all. It publishes nothing.
-# With a KEY it signs them too. Called by `make release`, which sets VERSION, IMG, PLUGIN_PLATFORMS, GO, LDFLAGS, KEY and REPOSITORY.
+# Puts a release into dist/: images, charts, manifests, the kubectl plugin, notes, and checksums of them all. It publishes nothing.
+# With a KEY it signs them too. Called by `make release`, which sets VERSION, CREATED, IMG, PLUGIN_PLATFORMS, GO, LDFLAGS, KEY, REPOSITORY
+# and DOWNLOADS.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -33,12 +34,18 @@ make --no-print-directory images VERSION="$VERSION" IMG="$IMG"
 make --no-print-directory dist VERSION="$VERSION" IMG="$IMG"
 make --no-print-directory charts VERSION="$VERSION" IMG="$IMG"
 
+programs=$(mktemp -d)
+trap 'rm -rf "$programs"' EXIT
 for platform in $PLUGIN_PLATFORMS; do
   os=${platform%/*} name=kubectl-podseq-${platform/\//-}
   [[ $os != windows ]] || name+=.exe
   CGO_ENABLED=0 GOOS=$os GOARCH=${platform#*/} hack/with-progress.sh "building kubectl-podseq for $platform" \
-    "$GO" build -v -trimpath -buildvcs=false -ldflags "$LDFLAGS" -o "dist/$name" ./cmd/kubectl-podseq
+    "$GO" build -v -trimpath -buildvcs=false -ldflags "$LDFLAGS" -o "$programs/$name" ./cmd/kubectl-podseq
 done
+sources=${REPOSITORY:-https://example.com/podsequence}
+"$GO" -C hack/release run . plugin -dir "$PWD/dist" -programs "$programs" -beside "$PWD/LICENSE" -beside "$PWD/cmd/kubectl-podseq/kubectl_complete-podseq" \
+  -version "$VERSION" -created "$CREATED" -repository "$sources" -downloads "${DOWNLOADS:-$sources/releases/download/$VERSION}"
+"$GO" -C hack/release run . notes -dir "$PWD/dist" -changelog "$PWD/CHANGELOG.md" -version "$VERSION" -repository "$sources"
 
 (cd dist && find . -type f ! -name SHA256SUMS -printf '%P\n' | LC_ALL=C sort | xargs sha256sum >SHA256SUMS)
 [[ -z $KEY ]] || make --no-print-directory sign-release VERSION="$VERSION" IMG="$IMG" KEY="$KEY" REPOSITORY="$REPOSITORY"

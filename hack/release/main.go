@@ -1,5 +1,7 @@
-// release signs a release that `make release` built, and verifies it, without a service:
+// release packages the kubectl plugin, writes the notes of a release that `make release` built, signs it and verifies it, without a service:
 //
+//	go -C hack/release run . plugin -programs ... -dir dist ...
+//	go -C hack/release run . notes -changelog CHANGELOG.md -dir dist ...
 //	go -C hack/release run . keys -key release.key -public release.pub
 //	go -C hack/release run . sign -key release.key -public release.pub -dir dist ...
 //	go -C hack/release run . verify -public release.pub -dir dist
@@ -13,6 +15,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
+	"time"
 
 	"github.com/sigstore/sigstore/pkg/cryptoutils"
 )
@@ -34,7 +38,7 @@ func main() {
 // run runs the command that args begin with. It calls password when it reads or writes an encrypted key.
 func run(args []string, out io.Writer, password cryptoutils.PassFunc) error {
 	if len(args) == 0 {
-		return errors.New("name a command: keys, sign or verify")
+		return errors.New("name a command: plugin, notes, keys, sign or verify")
 	}
 	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
 	key := flags.String("key", "", "`FILE` with the private key; if it is encrypted, the password is that of $COSIGN_PASSWORD, or typed in")
@@ -46,8 +50,24 @@ func run(args []string, out io.Writer, password cryptoutils.PassFunc) error {
 	flags.StringVar(&b.commit, "commit", "", "`COMMIT` of the tag, in full")
 	flags.StringVar(&b.image, "image", "", "`REPOSITORY:TAG` from which the names of all images were made")
 	flags.StringVar(&b.builder, "builder", "", "`URL` of what ran the build; empty means whoever holds the key")
+	p := plugin{}
+	flags.StringVar(&p.programs, "programs", "", "`DIRECTORY` with the programs of the kubectl plugin, named after their platforms")
+	flags.Func("beside", "`FILE` that each archive of the plugin has beside the program; may be repeated", func(file string) error {
+		p.beside = append(p.beside, file)
+		return nil
+	})
+	flags.StringVar(&p.downloads, "downloads", "", "`URL` of the directory in which the release is published")
+	created := flags.Int64("created", 0, "time of the archives, in `SECONDS` since 1970; give the time of the commit, so that builds are reproducible")
+	changelog := flags.String("changelog", "", "`FILE` with the changelog")
 	if err := flags.Parse(args[1:]); err != nil {
 		return err
+	}
+	switch args[0] {
+	case "plugin":
+		p.version, p.repository, p.created = b.version, b.repository, time.Unix(*created, 0).UTC()
+		return packagePlugin(*directory, p)
+	case "notes":
+		return writeNotes(filepath.Join(*directory, notesFile), *changelog, b.version, b.repository)
 	}
 	if *public == "" {
 		return errors.New("-public is missing: give the file of the public key")
@@ -66,5 +86,5 @@ func run(args []string, out io.Writer, password cryptoutils.PassFunc) error {
 	case "verify":
 		return verifyRelease(out, *directory, *public)
 	}
-	return fmt.Errorf("there is no command %q: use keys, sign or verify", args[0])
+	return fmt.Errorf("there is no command %q: use plugin, notes, keys, sign or verify", args[0])
 }
