@@ -20,6 +20,9 @@ const (
 	// if that is longer, up to longListInterval. It bounds what a storm of events costs the API server.
 	listInterval     = 25 * time.Millisecond
 	longListInterval = time.Second
+	// newPodsInterval is listInterval for whether all PodSequences are known that were there when a pod was first seen. It is asked of all new
+	// pods, also of those that nobody holds: a pod that comes while others do starts so much later, and a list is shared by more pods.
+	newPodsInterval = 100 * time.Millisecond
 	// listTimeout is how long a list, and the wait for the watch after it, may take before it is tried again.
 	listTimeout = 10 * time.Second
 	// listsAtOnce is how many lists are under way at the same time, listsPerSecond how many begin in a second, and listBurst

@@ -94,7 +94,7 @@ func TestConsentFromBeforeAPod(t *testing.T) {
 				s.CaughtUp(aPod, refused("90", moment))
 				time.Sleep(time.Millisecond)
 			}
-			assert.LessOrEqual(t, s.listed(s.namespaces), int(time.Second/listInterval)+1)
+			assert.LessOrEqual(t, s.listed(s.namespaces), int(time.Second/newPodsInterval)+1)
 			time.Sleep(time.Second)
 			assert.True(t, s.CaughtUp(aPod, refused("90", 1001)))
 		},

@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -19,6 +20,8 @@ type subject struct {
 	passed func(mark)
 	// listed is called when nothing is missing from before a moment, nor, where versions can be compared, up to a version.
 	listed func(moment uint64, version string)
+	// interval is from the end of one list to the beginning of the next; zero means listInterval.
+	interval time.Duration
 }
 
 // inquiry answers the questions of one topic, from the first until none has come for a while.
@@ -188,6 +191,19 @@ func (q *inquiry) list(ctx context.Context, kinds []*askedKind) result {
 	defer cancel()
 	r := result{moment: q.barrier.moment(), versions: map[*askedKind]string{}, whole: len(kinds) == len(q.kinds)}
 	found := make([]string, len(kinds))
+	if len(kinds) == 1 { // as of all new pods: a goroutine would grow another stack for one request
+		found[0], r.err = q.listKind(ctx, kinds[0])
+	} else {
+		r.err = q.listKinds(ctx, kinds, found)
+	}
+	for i, kind := range kinds {
+		r.versions[kind] = found[i]
+	}
+	return r
+}
+
+// listKinds lists kinds at the same time, and enters the versions of the lists.
+func (q *inquiry) listKinds(ctx context.Context, kinds []*askedKind, found []string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for i, kind := range kinds {
 		group.Go(func() (err error) {
@@ -195,11 +211,7 @@ func (q *inquiry) list(ctx context.Context, kinds []*askedKind) result {
 			return err
 		})
 	}
-	r.err = group.Wait()
-	for i, kind := range kinds {
-		r.versions[kind] = found[i]
-	}
-	return r
+	return group.Wait()
 }
 
 // listKind returns the version of the list.
@@ -229,7 +241,7 @@ func (q *inquiry) end(ctx context.Context, r result) {
 		return
 	}
 	q.retry = nil
-	q.next = time.Now().Add(min(max(listInterval, time.Since(q.began)/2), longListInterval))
+	q.next = time.Now().Add(min(max(cmp.Or(q.interval, listInterval), time.Since(q.began)/2), longListInterval))
 	for kind, version := range r.versions {
 		q.covered[kind] = latest(q.covered[kind], version)
 	}
@@ -274,7 +286,7 @@ func (q *inquiry) abandon() {
 	q.cancel()
 	<-q.result
 	q.result = nil
-	q.next = time.Now().Add(listInterval)
+	q.next = time.Now().Add(cmp.Or(q.interval, listInterval))
 }
 
 // isOver waits until another list could begin. It reports whether the inquiry is over: no question has come meanwhile.

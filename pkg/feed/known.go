@@ -64,6 +64,7 @@ func newKnownKind(barrier *barrier, topic topic, kind *askedKind, pods *position
 		listed: func(moment uint64, version string) {
 			k.update(func() { k.moment, k.version = max(k.moment, moment), latest(k.version, version) })
 		},
+		interval: newPodsInterval,
 	}
 	return k
 }

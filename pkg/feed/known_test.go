@@ -123,7 +123,7 @@ func TestPodSequencesFromBeforeAPod(t *testing.T) {
 				k.requestConfirmation(firstSeenAt("90", moment))
 				time.Sleep(time.Millisecond)
 			}
-			assert.LessOrEqual(t, a.listed(a.sequences), int(time.Second/listInterval)+1)
+			assert.LessOrEqual(t, a.listed(a.sequences), int(time.Second/newPodsInterval)+1)
 			time.Sleep(time.Second)
 			assert.True(t, k.knowsAllBefore(firstSeenAt("90", 1001)))
 			before := a.listed(a.sequences)
