@@ -190,10 +190,14 @@ func TestRowsAreChosenByTheirNumbers(t *testing.T) {
 
 // The page's links and files are named after the numbers, and `make bench ROW=n` chooses by them.
 func TestRowsHaveNumbersOfTheirOwn(t *testing.T) {
-	seen := map[int]bool{soakRow: true}
+	type name struct {
+		number int
+		work   bool
+	}
+	seen := map[name]bool{{number: soakRow}: true}
 	for _, r := range allRows() {
-		assert.False(t, seen[r.number], "row %d is there twice", r.number)
-		seen[r.number] = true
+		assert.False(t, seen[name{r.number, r.work}], "row %d is there twice", r.number)
+		seen[name{r.number, r.work}] = true
 		assert.NotEmpty(t, r.claims, "row %d", r.number)
 		known := map[string]bool{"": true}
 		for _, v := range r.variants {
@@ -211,7 +215,7 @@ func TestRowsOfASeriesAreMeasuredTogether(t *testing.T) {
 	for _, together := range bySeries(allRows()) {
 		names = append(names, nameOf(together))
 	}
-	assert.Equal(t, []string{"1-idle", "2-batching", "3-held,4-churn", "5-release", "6-nodes", "7-requests", "8-growth", "9-restart", "10-tier"}, names)
+	assert.Equal(t, []string{"1-idle-work", "3-held-work,4-churn-work", "8-growth-work", "1-idle", "2-batching", "3-held,4-churn", "5-release", "6-nodes", "7-requests", "8-growth", "9-restart", "10-tier"}, names)
 }
 
 func TestASharedVariantIsMeasuredOnceInEachTurn(t *testing.T) {

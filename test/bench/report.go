@@ -28,7 +28,11 @@ func printTable(out io.Writer, results []result, judged bool) {
 const introduction = `# Benchmarks
 
 What PodSequence costs, compared with alternatives. ` + "`make bench`" + ` measures all rows and writes this page; ` + "`make bench ROW=5`" + `
-measures one row, and ` + "`make bench SHORT=1`" + ` only tries whether all rows can be measured.
+measures one row, ` + "`WORK=1`" + ` only counts instructions, and ` + "`SHORT=1`" + ` tries all rows in small and fails if a count has grown by 5%.
+
+Rows 1, 3, 4 and 8 exist twice. "Work" counts the instructions of one program in user space, with callgrind: the same on a busy machine
+and on a quiet one. The program runs on one processor and collects no garbage meanwhile. It runs some fifty times slower than usual, so
+what it does at an interval, and not for each pod, is counted too often. The other rows measure time, on a machine that does nothing else.
 
 The variants of a row are measured in turn on the same machine, and compared turn by turn. The table has the median of these
 comparisons, with a 90% confidence interval for the median (the range of all of five turns; of nine, the second to the eighth). A
@@ -46,13 +50,13 @@ func writePage(out io.Writer, results []result) {
 		for i, f := range r.Findings {
 			row, question := "", ""
 			if i == 0 {
-				row, question = fmt.Sprintf("[%d](#row-%d)", r.Row, r.Row), r.Question
+				row, question = fmt.Sprintf("[%s](#%s)", r.title(), r.anchor()), r.Question
 			}
 			fmt.Fprintf(out, "| %s | %s | %s | %s | %s | %s |\n", row, question, f.Text, f.interval, f.Aim, f.Verdict())
 		}
 	}
 	for _, r := range results {
-		fmt.Fprintf(out, "\n## Row %d\n\n%s\n\nMeasured on %s at commit `%s`: %s.\n\n", r.Row, r.Question, r.Date, r.Commit, r.Machine)
+		fmt.Fprintf(out, "\n## Row %s\n\n%s\n\nMeasured on %s at commit `%s`: %s.\n\n", r.title(), r.Question, r.Date, r.Commit, r.Machine)
 		for _, variant := range slices.Sorted(maps.Keys(r.Figures)) {
 			fmt.Fprintf(out, "- %s: %s\n", variant, sortedFigures(r.Figures[variant]))
 		}
@@ -63,6 +67,19 @@ func writePage(out io.Writer, results []result) {
 			fmt.Fprintf(out, "\n![%s](%s)\n", r.Question, pictureFile(r.Row))
 		}
 	}
+}
+
+// title is what the page calls a row.
+func (r result) title() string {
+	if r.Work {
+		return fmt.Sprintf("%d, work", r.Row)
+	}
+	return fmt.Sprint(r.Row)
+}
+
+// anchor is that of the heading.
+func (r result) anchor() string {
+	return "row-" + strings.ReplaceAll(strings.ReplaceAll(r.title(), ",", ""), " ", "-")
 }
 
 // pictureFile is the path of a row's picture from the page.

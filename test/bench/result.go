@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -38,7 +39,9 @@ type claim struct {
 
 // result is what was measured for a row, as it is stored.
 type result struct {
-	Row      int       `json:"row"`
+	Row int `json:"row"`
+	// Work says that work was counted, and not time.
+	Work     bool      `json:"work,omitempty"`
 	Name     string    `json:"name"`
 	Question string    `json:"question"`
 	Date     string    `json:"date"`
@@ -134,9 +137,12 @@ func (f finding) Verdict() string {
 	return "**missed**"
 }
 
-// resultFile is where the result of a row is stored.
-func resultFile(dir string, row int) string {
-	return filepath.Join(dir, fmt.Sprintf("row-%d.json", row))
+// file is where the result of a row is stored.
+func (r result) file(dir string) string {
+	if r.Work {
+		return filepath.Join(dir, fmt.Sprintf("row-%d-work.json", r.Row))
+	}
+	return filepath.Join(dir, fmt.Sprintf("row-%d.json", r.Row))
 }
 
 func (r result) save(dir string) error {
@@ -147,7 +153,7 @@ func (r result) save(dir string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("save result: %w", err)
 	}
-	if err := os.WriteFile(resultFile(dir, r.Row), append(content, '\n'), 0o644); err != nil {
+	if err := os.WriteFile(r.file(dir), append(content, '\n'), 0o644); err != nil {
 		return fmt.Errorf("save result: %w", err)
 	}
 	return nil
@@ -171,7 +177,7 @@ func loadResults(dir string) ([]result, error) {
 		}
 		results = append(results, r)
 	}
-	slices.SortFunc(results, func(a, b result) int { return a.Row - b.Row })
+	slices.SortFunc(results, func(a, b result) int { return cmp.Or(a.Row-b.Row, strings.Compare(a.file(dir), b.file(dir))) })
 	return results, nil
 }
 

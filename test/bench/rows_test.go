@@ -17,6 +17,7 @@ import (
 )
 
 var (
+	onlyWork     = flag.Bool("work", false, "measure only the rows that count work")
 	rowNumbers   = flag.String("rows", "", "`numbers` of the rows to measure, with commas between them; empty for all")
 	writeThePage = flag.Bool("write-page", false, "write docs/contributing/benchmarks.md from the results that are stored, and measure nothing")
 )
@@ -45,6 +46,8 @@ type row struct {
 	notes    []string
 	// series names the rows that share variants: a turn measures each of these once, for all rows. Empty if the row shares none.
 	series string
+	// work says that the row counts work. The row of the same number that does not, measures time.
+	work bool
 }
 
 // variant is one of the things that are compared.
@@ -63,6 +66,7 @@ func measureAnew(measure func(b *testing.B, turn int) measurement) func(b *testi
 
 func allRows() []row {
 	return []row{
+		workIdleRow(), workHeldRow(), workChurnRow(), workGrowthRow(),
 		idleRow(), batchingRow(), heldRow(), churnRow(), releaseRow(), nodeRow(), requestsRow(), growthRow(), restartRow(), tierRow(),
 	}
 }
@@ -73,7 +77,9 @@ func allRows() []row {
 func BenchmarkRows(b *testing.B) {
 	wanted, err := parseRows(*rowNumbers)
 	require.NoError(b, err)
-	rows := slices.DeleteFunc(allRows(), func(r row) bool { return len(wanted) > 0 && !slices.Contains(wanted, r.number) })
+	rows := slices.DeleteFunc(allRows(), func(r row) bool {
+		return len(wanted) > 0 && !slices.Contains(wanted, r.number) || *onlyWork && !r.work
+	})
 	var results []result
 	for _, together := range bySeries(rows) {
 		b.Run(nameOf(together), func(b *testing.B) {
@@ -82,6 +88,7 @@ func BenchmarkRows(b *testing.B) {
 				done := r.conclude(b, measured)
 				results = append(results, done)
 				done.keep(b)
+				done.compare(b)
 			}
 		})
 	}
@@ -168,7 +175,7 @@ func measure(b *testing.B, rows []row) map[string][]measurement {
 
 func (r row) conclude(b *testing.B, measured map[string][]measurement) result {
 	done := result{
-		Row: r.number, Name: r.name, Question: r.question, Axes: r.axes, Notes: r.notes, Figures: map[string]map[string]interval{},
+		Row: r.number, Work: r.work, Name: r.name, Question: r.question, Axes: r.axes, Notes: r.notes, Figures: map[string]map[string]interval{},
 		Date: time.Now().UTC().Format(time.DateOnly), Commit: commit(b), Machine: machine(),
 	}
 	for _, c := range r.claims {

@@ -60,10 +60,14 @@ func newSite(b *testing.B, nodes int, options controlplane.Options, programs ...
 	require.NoError(b, err)
 	s := &site{Cluster: c, b: b, ctx: b.Context()}
 	s.core = s.clientOf("bench")
-	// What the controller-manager does in every namespace, and admission of pods asks for.
-	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "default"}}
-	require.NoError(b, c.API.Create(s.ctx, account))
+	s.createAccount(namespace)
 	return s
+}
+
+// createAccount does what the controller-manager does in every namespace, and admission of pods asks for.
+func (s *site) createAccount(namespace string) {
+	s.b.Helper()
+	s.create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "default"}})
 }
 
 // close stops the cluster. Its logs stay if the benchmark has failed.
@@ -93,7 +97,8 @@ func (s *site) create(objects ...client.Object) {
 func (s *site) createMany(count int, pod func(i int) *st.PodWrapper) {
 	s.b.Helper()
 	s.atOnce(count, func(i int) error {
-		_, err := s.core.CoreV1().Pods(namespace).Create(s.ctx, pod(i).Obj(), metav1.CreateOptions{})
+		one := pod(i).Obj()
+		_, err := s.core.CoreV1().Pods(one.Namespace).Create(s.ctx, one, metav1.CreateOptions{})
 		return err
 	})
 }
@@ -147,8 +152,12 @@ func (s *site) setReady(name string) time.Time {
 
 // writeReady is setReady for goroutines.
 func (s *site) writeReady(name string) (time.Time, error) {
-	patch := fmt.Sprintf(`{"status":{"phase":"Running","conditions":[{"type":"Ready","status":"True","lastTransitionTime":%q}]}}`,
-		time.Now().UTC().Format(time.RFC3339))
+	return s.writeReadiness(namespace, name, corev1.ConditionTrue)
+}
+
+func (s *site) writeReadiness(namespace, name string, ready corev1.ConditionStatus) (time.Time, error) {
+	patch := fmt.Sprintf(`{"status":{"phase":"Running","conditions":[{"type":"Ready","status":%q,"lastTransitionTime":%q}]}}`,
+		ready, time.Now().UTC().Format(time.RFC3339))
 	_, err := s.core.CoreV1().Pods(namespace).Patch(s.ctx, name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
 	return time.Now(), err
 }

@@ -15,6 +15,7 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/test/harness/cluster"
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
@@ -76,7 +77,7 @@ func BenchmarkExplanations(b *testing.B) {
 				s.createPods(s.pod("db"))
 				s.awaitBound("db")
 
-				begin, spent := time.Now(), cpuSeconds(b, pid)
+				begin, spent := time.Now(), cluster.ProcessorTime(b, pid).Seconds()
 				s.createAtOnce(pods, func(i int) *st.PodWrapper { return s.pod(fmt.Sprintf("app-%d", i)).Label("tier", "many") })
 				b.ReportMetric(time.Since(begin).Seconds(), "s-created")
 				if told {
@@ -84,13 +85,13 @@ func BenchmarkExplanations(b *testing.B) {
 					b.ReportMetric(time.Since(begin).Seconds(), "s-told")
 				}
 				s.awaitLong("all to be held", func() bool { return s.Cluster.Metric(s, program, "podsequence_held_pods ") == pods })
-				b.ReportMetric(cpuSeconds(b, pid)-spent, "cpu-s-held")
+				b.ReportMetric(cluster.ProcessorTime(b, pid).Seconds()-spent, "cpu-s-held")
 				b.ReportMetric(float64(s.countWrites("app-"))/pods, "writes/pod-held")
-				spent = cpuSeconds(b, pid)
+				spent = cluster.ProcessorTime(b, pid).Seconds()
 				took := s.readyToAllBound(pods)
 				b.ReportMetric(took.Seconds(), "s-bound")
 				b.ReportMetric(pods/took.Seconds(), "bound/s")
-				b.ReportMetric(cpuSeconds(b, pid)-spent, "cpu-s-bound")
+				b.ReportMetric(cluster.ProcessorTime(b, pid).Seconds()-spent, "cpu-s-bound")
 				require.NoError(b, env.StopAndClean(true))
 			}
 		})

@@ -1,14 +1,12 @@
 package integration
 
 import (
-	"bytes"
 	"flag"
 	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -144,12 +142,12 @@ func (s *story) startProgram(b *testing.B, program string, ready func() bool, ar
 
 	pid, err := s.Cluster.PID(program)
 	require.NoError(b, err)
-	cost.syncedCPU = cpuSeconds(b, pid)
+	cost.syncedCPU = cluster.ProcessorTime(b, pid).Seconds()
 	<-time.After(while)
-	cost.startCPU = cpuSeconds(b, pid)
+	cost.startCPU = cluster.ProcessorTime(b, pid).Seconds()
 	cost.peak, cost.resident = memory(b, pid, "VmHWM:"), memory(b, pid, "VmRSS:")
 	<-time.After(while)
-	cost.idleCPU = cpuSeconds(b, pid) - cost.startCPU
+	cost.idleCPU = cluster.ProcessorTime(b, pid).Seconds() - cost.startCPU
 	if program == controlplane.PodSequenceScheduler { // the controller has no such endpoint
 		s.Cluster.Fetch(s, program, "/debug/pprof/heap?gc=1") // collects garbage
 	}
@@ -263,23 +261,6 @@ func (s *story) status(component, path string) int {
 	}
 	require.NoError(s, response.Body.Close())
 	return response.StatusCode
-}
-
-// cpuSeconds is how long a process has kept processors busy.
-func cpuSeconds(b *testing.B, pid int) float64 {
-	b.Helper()
-	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	require.NoError(b, err)
-	// The second field is the program's name in parentheses; the 14th and 15th are time in user mode and in the kernel.
-	fields := strings.Fields(string(stat[bytes.LastIndexByte(stat, ')')+1:]))
-	const third, user, system, ticksPerSecond = 3, 14, 15, 100
-	ticks := 0.0
-	for _, field := range []string{fields[user-third], fields[system-third]} {
-		count, err := strconv.ParseFloat(field, 64)
-		require.NoError(b, err)
-		ticks += count
-	}
-	return ticks / ticksPerSecond
 }
 
 // memory is what a line of a process's status says, in MiB.

@@ -1,0 +1,94 @@
+package bench
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+// engineBenchmark is a benchmark of the engine that runs with each of some numbers of pods.
+type engineBenchmark struct {
+	name, text string
+	// few and many are two numbers of operations. What many take more than few is what the operations take that few does not have: the
+	// start of the program and of the benchmark is in both.
+	few, many int
+}
+
+var engineBenchmarks = []engineBenchmark{
+	{"PodEvent", "an event of a pod", 1000, 21_000},
+	{"Decide", "a question of the scheduler's queue", 1000, 201_000},
+}
+
+func (e engineBenchmark) figure(pods int) string {
+	return fmt.Sprintf("%s instructions, pods=%d", e.name, pods)
+}
+
+func workGrowthRow() row {
+	const engine = "the engine"
+	small, large := 1000, inFull(100_000, 10_000)
+	// The text of a claim is the same in a trial, which is compared with what an earlier one has counted.
+	r := row{
+		number: 8, work: true, name: "growth-work", turns: 3,
+		question: fmt.Sprintf("What grows with the number of pods? 1,000 to %d in the engine", large),
+		variants: []variant{{engine, func(b *testing.B) func(int) measurement {
+			program := compileEngine(b)
+			return func(int) measurement {
+				m := measurement{figures: map[string]float64{}}
+				for _, e := range engineBenchmarks {
+					for _, pods := range []int{small, large} {
+						m.figures[e.figure(pods)] = e.instructions(b, program, pods)
+					}
+				}
+				return m
+			}
+		}}},
+	}
+	for _, e := range engineBenchmarks {
+		r.claims = append(r.claims,
+			claim{text: "instructions for " + e.text + ", with 1,000 pods", of: engine, figure: e.figure(small)},
+			claim{text: "instructions for " + e.text + ", with many pods / with 1,000", of: engine, figure: e.figure(large), toFigure: e.figure(small), atMost: new(1.2)})
+	}
+	return r
+}
+
+// compileEngine compiles the benchmarks of the engine.
+func compileEngine(b *testing.B) (program string) {
+	b.Helper()
+	program = filepath.Join(b.TempDir(), "engine.test")
+	command := exec.CommandContext(b.Context(), "go", "test", "-c", "-vet=off", "-o", program, "./pkg/sequence")
+	command.Dir = "../.."
+	output, err := command.CombinedOutput()
+	require.NoError(b, err, "compile the benchmarks of the engine: %s", output)
+	return program
+}
+
+// instructions returns how many one operation takes.
+func (e engineBenchmark) instructions(b *testing.B, program string, pods int) float64 {
+	b.Helper()
+	return (e.count(b, program, pods, e.many) - e.count(b, program, pods, e.few)) / float64(e.many-e.few)
+}
+
+var collected = regexp.MustCompile(`Collected : (\d+)`)
+
+// count returns how many instructions the program takes for so many operations.
+func (e engineBenchmark) count(b *testing.B, program string, pods, operations int) float64 {
+	b.Helper()
+	command := exec.CommandContext(b.Context(), countingTool, "--tool=callgrind", "--callgrind-out-file="+os.DevNull, program,
+		"-test.run=^$", fmt.Sprintf("-test.bench=^Benchmark%s$/^pods=%d$", e.name, pods), fmt.Sprintf("-test.benchtime=%dx", operations))
+	command.Env = countedEnvironment()
+	output, err := command.CombinedOutput()
+	require.NoError(b, err, "%s of the engine: %s", e.name, last(output, 4000))
+	found := collected.FindSubmatch(output)
+	require.NotNil(b, found, "%s counted nothing: %s", countingTool, last(output, 4000))
+	require.True(b, bytes.Contains(output, []byte("Benchmark"+e.name)), "no such benchmark: %s", last(output, 4000))
+	count, err := strconv.ParseFloat(string(found[1]), 64)
+	require.NoError(b, err)
+	return count
+}
