@@ -148,12 +148,12 @@ $(node_bin)/workload: $(call node_sources,cmd/sandbox/workload cmd/sandbox/inter
 $(node_images): %.tar: % $(node_bin)/mkimage
 	@$(node_bin)/mkimage localhost/podsequence/$(notdir $*):1 $* $@
 
-# For test/deployment, which installs the charts with it, and for test/integration/installs, which installs applications.
+# For test/deployment, which installs the charts with it, and for test/integration/installs and book, which install applications.
 .PHONY: build-helm
 build-helm:
 	@hack/with-progress.sh "building helm" $(GO) -C hack/charts build -v -o '$(CURDIR)/$(BIN)/helm' helm.sh/helm/v4/cmd/helm
 
-# For test/integration/kubectl, which applies with it as Flux and Argo CD do.
+# For test/integration/kubectl and book, which apply with it as Flux and Argo CD do.
 .PHONY: build-gitops
 build-gitops:
 	@hack/with-progress.sh "building gitops" $(GO) -C test/gitops build -v -ldflags='-s -w' -o '$(CURDIR)/$(BIN)/gitops' .
