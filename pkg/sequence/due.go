@@ -32,17 +32,25 @@ func (k *knowledge) prepareDue(view *workload) {
 func (all *nodes) dueOn(w *workload) map[string]struct{} {
 	due := map[string]struct{}{}
 	for name, n := range all.byName {
-		if readiness.IsDueOn(&w.Workload, &n.Node) {
+		if w.isDueOn(n) {
 			due[name] = struct{}{}
 		}
 	}
 	return due
 }
 
+// isDueOn reports whether a DaemonSet should have a pod on a node.
+func (w *workload) isDueOn(n *node) bool {
+	if w.dueRule == nil {
+		w.dueRule = readiness.NewDueRule(&w.Workload)
+	}
+	return w.dueRule.IsDueOn(&n.Node)
+}
+
 // enterDue works out which DaemonSets should run on a node that is new or has changed. due gets their groups.
 func (all *workloads) enterDue(view *node, due map[*sequence][]int) {
 	for w := range all.daemons {
-		runs := readiness.IsDueOn(&w.Workload, &view.Node)
+		runs := w.isDueOn(view)
 		if w.setDue(view.Name, runs); !runs {
 			continue
 		}
@@ -108,7 +116,7 @@ func (all *workloads) forgetDue(w *workload) {
 		}
 	}
 	delete(all.daemons, w)
-	w.due = nil
+	w.due, w.dueRule = nil, nil
 }
 
 // missing counts the DaemonSets that should have a pod on the domain's node and have not, and going those that should have one there

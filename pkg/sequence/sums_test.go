@@ -16,6 +16,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/controller/daemon"
 
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/readiness"
@@ -75,7 +77,8 @@ func checkWorkload(e *Engine, w *workload) error {
 		return fmt.Errorf("its pods on nodes are %v, want %v", w.onNode, onNode)
 	}
 	for name, n := range e.nodes.byName {
-		if _, due := w.due[name]; w.due != nil && due != readiness.IsDueOn(&w.Workload, &n.Node) {
+		should, _ := daemon.NodeShouldRunDaemonPod(klog.Background(), n.Object, w.Object.(*appsv1.DaemonSet))
+		if _, due := w.due[name]; w.due != nil && due != should {
 			return fmt.Errorf("due on %s is %t", name, due)
 		}
 	}

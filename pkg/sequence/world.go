@@ -155,9 +155,10 @@ type workload struct {
 	demands map[*sequence]*demand
 
 	// due are the nodes that a DaemonSet should run on; kept only while a sequence of scope Node selects it. onNode counts the pods
-	// that it has on each.
-	due    map[string]struct{}
-	onNode map[string]int
+	// that it has on each. dueRule is what due follows from, once somebody has asked for it.
+	due     map[string]struct{}
+	dueRule *readiness.DueRule
+	onNode  map[string]int
 
 	// peers are, of a Job that failed, the Jobs of its purpose that were there then, see failure.
 	peers []string

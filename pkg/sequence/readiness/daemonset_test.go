@@ -1,0 +1,85 @@
+package readiness
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/controller/daemon"
+
+	"example.com/podsequence/pkg/sequence/inventory"
+)
+
+// dueTemplates and dueNodes are what the rule of DaemonSets looks at, in all the forms that differ for it.
+func dueTemplates() map[string]corev1.PodSpec {
+	required := func(terms ...corev1.NodeSelectorTerm) *corev1.Affinity {
+		return &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{NodeSelectorTerms: terms},
+		}}
+	}
+	zone := func(operator corev1.NodeSelectorOperator, values ...string) corev1.NodeSelectorTerm {
+		return corev1.NodeSelectorTerm{MatchExpressions: []corev1.NodeSelectorRequirement{{Key: "zone", Operator: operator, Values: values}}}
+	}
+	return map[string]corev1.PodSpec{
+		"that asks for nothing":                  {},
+		"with a node selector":                   {NodeSelector: map[string]string{"zone": "a"}},
+		"with an affinity":                       {Affinity: required(zone(corev1.NodeSelectorOpIn, "b", "c"))},
+		"with an affinity and a node selector":   {NodeSelector: map[string]string{"zone": "a"}, Affinity: required(zone(corev1.NodeSelectorOpExists))},
+		"with an affinity that cannot be parsed": {Affinity: required(zone("Nearly", "a"))},
+		"with one term that cannot be parsed":    {Affinity: required(zone("Nearly", "a"), zone(corev1.NodeSelectorOpIn, "a"))},
+		"with an affinity without terms":         {Affinity: required()},
+		"that names a node":                      {NodeName: "cordoned"},
+		"on the network of the host":             {HostNetwork: true},
+		"that tolerates one taint":               {Tolerations: []corev1.Toleration{{Key: "dedicated", Operator: corev1.TolerationOpExists}}},
+		"that tolerates a number":                {Tolerations: []corev1.Toleration{{Key: "dedicated", Operator: "Gt", Value: "1"}}},
+		"that tolerates every taint":             {Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}}},
+	}
+}
+
+func dueNodes() map[string]corev1.NodeSpec {
+	taint := func(key string, effect corev1.TaintEffect) corev1.NodeSpec {
+		return corev1.NodeSpec{Taints: []corev1.Taint{{Key: key, Value: "2", Effect: effect}}}
+	}
+	return map[string]corev1.NodeSpec{
+		"plain":            {},
+		"cordoned":         {Unschedulable: true},
+		"dedicated":        taint("dedicated", corev1.TaintEffectNoSchedule),
+		"evicting":         taint("dedicated", corev1.TaintEffectNoExecute),
+		"slow":             taint("slow", corev1.TaintEffectPreferNoSchedule),
+		"without-network":  taint(corev1.TaintNodeNetworkUnavailable, corev1.TaintEffectNoSchedule),
+		"not-ready":        taint(corev1.TaintNodeNotReady, corev1.TaintEffectNoExecute),
+		"being-cordoned":   taint(corev1.TaintNodeUnschedulable, corev1.TaintEffectNoSchedule),
+		"of-another-maker": taint("example.com/starting", corev1.TaintEffectNoSchedule),
+	}
+}
+
+func TestADaemonSetIsDueWhereKubernetesSaysSo(t *testing.T) {
+	due := 0
+	for of, template := range dueTemplates() {
+		set := &appsv1.DaemonSet{Spec: appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{Spec: template}}}
+		before := set.DeepCopy()
+		rule := NewDueRule(&inventory.Workload{Object: set})
+		for name, spec := range dueNodes() {
+			for _, zone := range []string{"a", "b", ""} {
+				t.Run(fmt.Sprintf("one %s, on a node that is %s in zone %q", of, name, zone), func(t *testing.T) {
+					object := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"zone": zone}}, Spec: spec}
+					if zone == "" {
+						object.Labels = nil
+					}
+					node := inventory.ViewNode(object)
+					should, _ := daemon.NodeShouldRunDaemonPod(klog.Background(), object, set)
+					assert.Equal(t, should, rule.IsDueOn(&node))
+					if should {
+						due++
+					}
+				})
+			}
+		}
+		assert.Equal(t, before, set, "the DaemonSet is only read")
+	}
+	assert.NotZero(t, due)
+}
