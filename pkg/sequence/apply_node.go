@@ -114,21 +114,15 @@ func (k *knowledge) removeNode(name string, tx *transaction) {
 	}
 }
 
-// recountAfterBoot counts the pods on a node anew when it has booted, when its boot has settled, and when it is gone. It looks at all pods:
-// nodes boot rarely.
+// recountAfterBoot counts the pods on a node anew when it has booted, when its boot has settled, and when it is gone.
 func (k *knowledge) recountAfterBoot(node string, tx *transaction) {
 	n := k.nodes.viewOf(node)
-	for _, ns := range k.namespaces {
-		for _, p := range ns.pods {
-			if p.Node != node {
-				continue
-			}
-			view := *p.Pod
-			view.FollowBoot(n)
-			same := view.SameSinceBoot(p.Pod)
-			if p.Pod = &view; !same {
-				p.mark(tx)
-			}
+	for p := range k.nodes.pods[node] {
+		view := *p.Pod
+		view.FollowBoot(n)
+		same := view.SameSinceBoot(p.Pod)
+		if p.Pod = &view; !same {
+			p.mark(tx)
 		}
 	}
 }

@@ -21,6 +21,19 @@ func (all *nodes) enter(n, before *node) {
 
 func (all *nodes) removeHost(n *node) { remove(all.hosts, n.Hostname(), n.Name) }
 
+// movePod enters that a pod is on another node than before. A pod without a node is on none.
+func (all *nodes) movePod(p *pod, from, to string) {
+	if from == to {
+		return
+	}
+	if from != "" {
+		remove(all.pods, from, p)
+	}
+	if to != "" {
+		insert(all.pods, to, p)
+	}
+}
+
 // troubled reports whether something is wrong with the node that pods there which are not ready should be seen with.
 func (n *node) troubled() bool { return !n.NotReady.IsZero() || n.Object.Spec.Unschedulable }
 

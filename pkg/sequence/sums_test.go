@@ -39,6 +39,22 @@ func checkSums(e *Engine) error {
 			return fmt.Errorf("%s: %w", s.Key, err)
 		}
 	}
+	return checkPodsOfNodes(e)
+}
+
+// checkPodsOfNodes compares which pods are on which node.
+func checkPodsOfNodes(e *Engine) error {
+	want := map[string]map[*pod]struct{}{}
+	for _, ns := range e.namespaces {
+		for _, p := range ns.pods {
+			if p.Bound() {
+				insert(want, p.Node, p)
+			}
+		}
+	}
+	if !maps.EqualFunc(want, e.nodes.pods, maps.Equal) {
+		return fmt.Errorf("the pods of nodes are %d nodes, want %d, or other pods", len(e.nodes.pods), len(want))
+	}
 	return nil
 }
 

@@ -173,12 +173,13 @@ type nodes struct {
 	byName map[string]*node
 	slots  []*node                        // each has a place of its own while it is there
 	hosts  map[string]map[string]struct{} // names of nodes by host name
+	pods   map[string]map[*pod]struct{}   // by the name of their node, which may not be known
 	// autoscaled are the slots of those that an autoscaler added.
 	autoscaled placement.SlotCount
 }
 
 func newNodes() nodes {
-	return nodes{byName: map[string]*node{}, hosts: map[string]map[string]struct{}{}}
+	return nodes{byName: map[string]*node{}, hosts: map[string]map[string]struct{}{}, pods: map[string]map[*pod]struct{}{}}
 }
 
 // node is a node, and what it is to the engine.
