@@ -217,6 +217,7 @@ func (k *knowledge) unregister(s *sequence, tx *transaction) {
 		k.questions.forgetDomain(d)
 	}
 	k.forgetFailures(s)
+	k.unplaced.removeClasses(s)
 	k.consents.unregister(s)
 	if s.refused() {
 		tx.namespaces = append(tx.namespaces, s.Namespace)

@@ -176,10 +176,8 @@ func (all *unplaced) classify(p *pod, needs []membership, prepared *equivalenceC
 	if c == p.class {
 		return
 	}
+	all.useClass(c)
 	all.declassify(p)
-	if c.queue.len() == 0 {
-		all.addClass(c)
-	}
 	p.class = c
 	c.queue.push(p, c.room)
 	all.divide(c)
@@ -200,6 +198,34 @@ func (all *unplaced) declassify(p *pod) {
 		all.divide(c)
 		return
 	}
+	if all.idle = append(all.idle, c); len(all.idle) > mostIdleClasses {
+		all.removeClass(all.idle[0])
+	}
+}
+
+// mostIdleClasses is how many equivalence classes are kept that have no pods any more. To make one looks at all nodes, and the next pod of a
+// rollout often comes when the one before it has been bound.
+const mostIdleClasses = 32
+
+// useClass makes a class known that is to get a pod, unless it is.
+func (all *unplaced) useClass(c *equivalenceClass) {
+	if all.requirements.classes[c.key] != c {
+		all.addClass(c)
+	} else if c.queue.len() == 0 {
+		all.idle = slices.DeleteFunc(all.idle, func(idle *equivalenceClass) bool { return idle == c })
+	}
+}
+
+// removeClasses removes the classes of a sequence that has no members any more.
+func (all *unplaced) removeClasses(s *sequence) {
+	for c := range s.classes {
+		all.removeClass(c)
+	}
+}
+
+// removeClass removes a class that has no pods.
+func (all *unplaced) removeClass(c *equivalenceClass) {
+	all.idle = slices.DeleteFunc(all.idle, func(idle *equivalenceClass) bool { return idle == c })
 	delete(all.requirements.classes, c.key)
 	if delete(c.requirement.classes, c); len(c.requirement.classes) == 0 {
 		delete(all.requirements.byKey, c.requirementKey)

@@ -215,6 +215,7 @@ type outOfOrder struct {
 type unplaced struct {
 	*nodes
 	requirements requirements
+	idle         []*equivalenceClass // those without pods, see useClass; the one that has been without for longest comes first
 	pinned       map[inventory.Pin]map[*pod]struct{}
 
 	used     map[string]inventory.Resources // by name, also of nodes that are not known yet, see Engine.ApplyNodeUse

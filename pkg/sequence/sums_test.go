@@ -20,6 +20,7 @@ import (
 	"k8s.io/kubernetes/pkg/controller/daemon"
 
 	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/placement"
 	"example.com/podsequence/pkg/sequence/readiness"
 	"example.com/podsequence/pkg/sequence/spec"
 	. "example.com/podsequence/test/harness/builders"
@@ -39,7 +40,41 @@ func checkSums(e *Engine) error {
 			return fmt.Errorf("%s: %w", s.Key, err)
 		}
 	}
+	for _, c := range e.unplaced.requirements.classes {
+		if err := checkClass(e, c); err != nil {
+			return fmt.Errorf("the equivalence class %q: %w", c.key, err)
+		}
+	}
 	return checkPodsOfNodes(e)
+}
+
+// checkClass compares what each node is to an equivalence class, also to one that has no pods.
+func checkClass(e *Engine, c *equivalenceClass) error {
+	if idle := slices.Contains(e.unplaced.idle, c); idle != (c.queue.len() == 0) {
+		return fmt.Errorf("it is idle: %t, with %d pods", idle, c.queue.len())
+	}
+	want := &equivalenceClass{
+		nodeNeeds: c.nodeNeeds, requirement: c.requirement, requests: c.requests, devices: c.devices, nodes: placement.NewNodes(len(e.nodes.slots)),
+	}
+	for name, n := range e.nodes.byName {
+		if suits := c.requirement.Suits(&n.Node); suits != c.requirement.suitable.Has(n.slot) {
+			return fmt.Errorf("%s suits it: %t", name, suits)
+		} else if suits {
+			want.set(n, want.stateOn(n))
+		}
+		if now, was := want.nodes.At(n.slot), c.nodes.At(n.slot); now != was {
+			return fmt.Errorf("%s is %d, want %d", name, was, now)
+		}
+	}
+	for i, m := range c.needs {
+		if want.waitsFor(m) != c.waitsFor(m) {
+			return fmt.Errorf("it waits for need %d: %t", i, c.waitsFor(m))
+		}
+	}
+	if want.room != c.room {
+		return fmt.Errorf("its room is %d, want %d", c.room, want.room)
+	}
+	return nil
 }
 
 // checkPodsOfNodes compares which pods are on which node.
