@@ -382,7 +382,11 @@ soak: build ## Roll out 50,000 pods on 5,000 nodes for an hour, or FOR=10m; SHOR
 
 .PHONY: bench-engine
 bench-engine: ## Measure the cost of one event in the engine
-	$(GO) test -run '^$$' -bench . -benchmem ./pkg/sequence/
+	$(GO) test -run '^$$' -bench . -skip '^BenchmarkGrowth' -benchmem ./pkg/sequence/
+
+.PHONY: bench-growth
+bench-growth: ## Measure what a cluster of 15,000 nodes and 150,000 pods costs the engine, and a tenth and a hundredth of it; SHORT=1 leaves the largest out
+	$(GO) test -run '^$$' -bench '^BenchmarkGrowth' -benchtime 0.1s -timeout 30m $(if $(SHORT),-short) ./pkg/sequence/
 
 .PHONY: bench-tenants
 bench-tenants: build ## Measure what a hostile tenant costs another one; ARGS="-attacks huge-job" selects some attacks, ARGS=-h lists all flags
