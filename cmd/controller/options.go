@@ -127,7 +127,7 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 
 	flags.IntVar(&o.statusWrites, "status-writes", o.statusWrites,
 		"Highest rate of writes that inform users, in all namespaces together, in writes a second: statuses, events, and conditions that say what pods wait for. "+
-			"After a pause five times as many may come at once. Namespaces get fair shares. Raise it if statuses are late in a large cluster.")
+			"After a pause twenty times as many may come at once. Namespaces get fair shares. Raise it if statuses are late in a large cluster.")
 
 	o.leaderElection.addFlags(flags)
 }
