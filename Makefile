@@ -148,7 +148,8 @@ $(node_bin)/workload: $(call node_sources,cmd/sandbox/workload cmd/sandbox/inter
 $(node_images): %.tar: % $(node_bin)/mkimage
 	@$(node_bin)/mkimage localhost/podsequence/$(notdir $*):1 $* $@
 
-# For test/deployment, which installs the charts with it, and for test/integration/installs and book, which install applications.
+# For test/deployment, which installs the charts with it, for test/integration/installs and book, which install applications, and for
+# test/bench.
 .PHONY: build-helm
 build-helm:
 	@hack/with-progress.sh "building helm" $(GO) -C hack/charts build -v -o '$(CURDIR)/$(BIN)/helm' helm.sh/helm/v4/cmd/helm
@@ -371,7 +372,7 @@ build-bench:
 	@hack/with-progress.sh "building scheduler_perf" $(GO) -C test/bench/schedulerperf test -c -o '$(CURDIR)/$(BIN)/schedulerperf.test' .
 
 .PHONY: bench
-bench: build $(if $(WORK),,build-bench) ## Measure what order costs, compared with what people use instead, and write docs/contributing/benchmarks.md; ROW=5 measures one row, WORK=1 only counts instructions, SHORT=1 is a quick trial that fails if a count has grown by 5%
+bench: build $(if $(WORK),,build-bench build-helm $(node_bin)/kubectl) ## Measure what order costs, compared with what people use instead, and write docs/contributing/benchmarks.md; ROW=5 measures one row, WORK=1 only counts instructions, SHORT=1 is a quick trial that fails if a count has grown by 5%
 	$(GO) test -run '^$$' -bench '^BenchmarkRows$$' -benchtime 1x -timeout 24h $(if $(SHORT),-short) ./test/bench -rows '$(ROW)' $(if $(WORK),-work) $(if $(BASELINE),-write-baseline)
 
 FOR ?= 1h

@@ -139,6 +139,36 @@ func TestAPictureIsWellFormed(t *testing.T) {
 	}
 }
 
+func rivals() result {
+	return result{
+		Row: shopNumber, Question: "How fast?", Curves: []curve{{Name: ourWay, Points: []point{{1, 1}}}},
+		Figures: map[string]map[string]interval{
+			ourWay:      {untilReady: {Median: 2}, apiRequests: {Median: 1999.6}},
+			"theirs <&": {untilReady: {Median: 1}, apiRequests: {Median: 0}},
+			"unknown":   {},
+		},
+	}
+}
+
+func TestAPictureOfBars(t *testing.T) {
+	var picture bytes.Buffer
+	rivals().drawRivals(&picture)
+	text := picture.String()
+	assert.NoError(t, xml.Unmarshal(picture.Bytes(), new(struct{})))
+	assert.NotContains(t, text, "NaN")
+	assert.Contains(t, text, ">2,000</text>", "thousands have a comma")
+	assert.Contains(t, text, `width="190.0"`, "the longest bar takes all of the width")
+	assert.Less(t, strings.Index(text, "theirs &lt;&amp;"), strings.Index(text, ">PodSequence<"), "the fastest comes first")
+	assert.Equal(t, 2, strings.Count(text, `class="bar own"`), "a bar for each facet is highlighted")
+	assert.Contains(t, text, "prefers-color-scheme:dark", "it follows the page")
+}
+
+func TestReadableNumbers(t *testing.T) {
+	for value, want := range map[float64]string{0: "0", 17.25: "17.2", 999: "999", 1000: "1,000", 4065.4: "4,065"} {
+		assert.Equal(t, want, readable(value))
+	}
+}
+
 func TestAStoredResultReadsTheSame(t *testing.T) {
 	dir := t.TempDir()
 	require.NoError(t, sample().save(dir))
@@ -153,13 +183,16 @@ func TestResultsArePublishedWithTheirPictures(t *testing.T) {
 	plain := sample()
 	plain.Row, plain.Curves = 1, nil
 	require.NoError(t, plain.save(dir))
-	page := filepath.Join(docs, "performance.md")
+	require.NoError(t, rivals().save(dir))
+	page := filepath.Join(docs, "contributing", "performance.md")
+	require.NoError(t, os.Mkdir(filepath.Dir(page), 0o755))
 	require.NoError(t, publish(dir, page))
 	text, err := os.ReadFile(page)
 	require.NoError(t, err)
 	assert.Less(t, strings.Index(string(text), "## Row 1"), strings.Index(string(text), "## Row 5"), "rows are in order")
-	assert.FileExists(t, filepath.Join(docs, pictureFile(5)))
-	assert.NoFileExists(t, filepath.Join(docs, pictureFile(1)), "row 1 has no shape")
+	assert.FileExists(t, filepath.Join(filepath.Dir(page), pictureFile(5)))
+	assert.NoFileExists(t, filepath.Join(filepath.Dir(page), pictureFile(1)), "row 1 has no shape")
+	assert.FileExists(t, filepath.Join(docs, "images", "rivals.svg"), "the picture for README")
 }
 
 // The page is written with the results. An edit by hand would be lost.
@@ -178,6 +211,15 @@ func TestThePageIsWhatItsResultsMakeIt(t *testing.T) {
 	got, err := os.ReadFile(pageFile)
 	require.NoError(t, err)
 	assert.Equal(t, want.String(), string(got), "to write it from the stored results: go test ./test/bench -run TestThePage -write-page")
+	for _, r := range results {
+		if r.Row == shopNumber {
+			want.Reset()
+			r.drawRivals(&want)
+			got, err := os.ReadFile(filepath.Join(filepath.Dir(pageFile), rivalsFile))
+			require.NoError(t, err)
+			assert.Equal(t, want.String(), string(got), "the picture of README")
+		}
+	}
 }
 
 func TestRowsAreChosenByTheirNumbers(t *testing.T) {
@@ -215,7 +257,10 @@ func TestRowsOfASeriesAreMeasuredTogether(t *testing.T) {
 	for _, together := range bySeries(allRows()) {
 		names = append(names, nameOf(together))
 	}
-	assert.Equal(t, []string{"1-idle-work", "3-held-work,4-churn-work", "8-growth-work", "1-idle", "2-batching", "3-held,4-churn", "5-release", "6-nodes", "7-requests", "8-growth", "9-restart", "10-tier"}, names)
+	assert.Equal(t, []string{
+		"1-idle-work", "3-held-work,4-churn-work", "8-growth-work", "1-idle", "2-batching", "3-held,4-churn", "5-release", "6-nodes",
+		"7-requests", "8-growth", "9-restart", "10-tier", "12-shop", "13-drivers",
+	}, names)
 }
 
 func TestASharedVariantIsMeasuredOnceInEachTurn(t *testing.T) {

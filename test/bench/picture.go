@@ -1,10 +1,13 @@
 package bench
 
 import (
+	"cmp"
 	"fmt"
 	"html"
 	"io"
+	"maps"
 	"math"
+	"slices"
 )
 
 // The sizes of a picture and of the frame in it, in pixels.
@@ -18,7 +21,7 @@ const (
 )
 
 // colours tell variants apart, also for those who see fewer colours.
-var colours = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9"}
+var colours = []string{"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#000000"}
 
 // scale places values on an axis.
 type scale struct {
@@ -120,6 +123,68 @@ func (r result) draw(out io.Writer) {
 			frameLeft+frameWidth+12, line, colour, frameLeft+frameWidth+34, line+4, html.EscapeString(c.Name))
 	}
 	fmt.Fprintln(out, "</svg>")
+}
+
+// The sizes of a picture of bars, in pixels.
+const (
+	barNames  = 235
+	barWidth  = 190
+	barNumber = 55
+	barHeight = 22
+	barsTop   = 52
+)
+
+// facet is a figure that a picture of bars compares variants by.
+type facet struct {
+	title, figure string
+}
+
+// drawBars writes the medians of a result as SVG: a bar for each variant and facet, in the order of the first facet. The picture follows
+// the colours that the reader's machine prefers, on a ground of its own, so that it can be read on any page.
+func (r result) drawBars(out io.Writer, title, own string, facets []facet) {
+	names := slices.SortedFunc(maps.Keys(r.Figures), func(a, b string) int {
+		return cmp.Or(cmp.Compare(r.Figures[a][facets[0].figure].Median, r.Figures[b][facets[0].figure].Median), cmp.Compare(a, b))
+	})
+	width, height := barNames+len(facets)*(barWidth+barNumber)+10, barsTop+barHeight*len(names)+12
+	fmt.Fprintf(out, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" role="img">`+"\n",
+		width, height)
+	fmt.Fprintf(out, `<title>%s</title><style>text{font:12px system-ui,sans-serif;fill:#1f2933}.head{font-weight:600}.own{font-weight:600}`+
+		`.ground{fill:#fff}.bar{fill:#a9b4bf}.bar.own{fill:#0072b2}@media (prefers-color-scheme:dark){text{fill:#e6edf3}.ground{fill:#0d1117}`+
+		`.bar{fill:#57626e}.bar.own{fill:#56b4e9}}</style>`+"\n", html.EscapeString(title))
+	fmt.Fprintf(out, `<rect class="ground" width="%d" height="%d"/><text class="head" x="12" y="20">%s</text>`+"\n",
+		width, height, html.EscapeString(title))
+	left := func(i int) int { return barNames + i*(barWidth+barNumber) }
+	for i, f := range facets {
+		fmt.Fprintf(out, `<text x="%d" y="42">%s</text>`+"\n", left(i), html.EscapeString(f.title))
+	}
+	for line, name := range names {
+		class, y := "", barsTop+barHeight*line
+		if name == own {
+			class = " own"
+		}
+		fmt.Fprintf(out, `<text class="name%s" x="12" y="%d">%s</text>`+"\n", class, y+14, html.EscapeString(name))
+		for i, f := range facets {
+			most := 0.0
+			for _, figures := range r.Figures {
+				most = max(most, figures[f.figure].Median)
+			}
+			value, length := r.Figures[name][f.figure].Median, 0.0
+			if most > 0 {
+				length = barWidth * value / most
+			}
+			fmt.Fprintf(out, `<rect class="bar%s" x="%d" y="%d" width="%.1f" height="%d"/><text x="%.1f" y="%d">%s</text>`+"\n",
+				class, left(i), y+2, max(1, length), barHeight-7, float64(left(i))+length+5, y+14, readable(value))
+		}
+	}
+	fmt.Fprintln(out, "</svg>")
+}
+
+// readable writes a number for people who read no units of thousands out of digits.
+func readable(value float64) string {
+	if value < 1000 {
+		return short(value)
+	}
+	return fmt.Sprintf("%.0f,%03.0f", math.Floor(math.Round(value)/1000), math.Mod(math.Round(value), 1000))
 }
 
 // thin leaves about so many points of a curve, the first and the last among them.

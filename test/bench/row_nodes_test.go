@@ -132,12 +132,22 @@ func (s *site) awaitRefused(count int) {
 // turnReady makes pods ready at a constant rate, and returns when that was written for each.
 func (s *site) turnReady(pods []string) []time.Time {
 	s.b.Helper()
+	return s.turnReadyAnd(pods, func(int) error { return nil })
+}
+
+// turnReadyAnd is turnReady with something that happens right after each pod.
+func (s *site) turnReadyAnd(pods []string, and func(i int) error) []time.Time {
+	s.b.Helper()
 	written, errs := make([]time.Time, len(pods)), make([]error, len(pods))
 	ticks := time.NewTicker(time.Second / driversPerSecond)
 	defer ticks.Stop()
 	var writing sync.WaitGroup
 	for i, name := range pods {
-		writing.Go(func() { written[i], errs[i] = s.writeReady(name) })
+		writing.Go(func() {
+			if written[i], errs[i] = s.writeReady(name); errs[i] == nil {
+				errs[i] = and(i)
+			}
+		})
 		<-ticks.C
 	}
 	writing.Wait()

@@ -3,6 +3,7 @@ package bench
 import (
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -68,6 +69,7 @@ func allRows() []row {
 	return []row{
 		workIdleRow(), workHeldRow(), workChurnRow(), workGrowthRow(),
 		idleRow(), batchingRow(), heldRow(), churnRow(), releaseRow(), nodeRow(), requestsRow(), growthRow(), restartRow(), tierRow(),
+		shopRow(), driversRow(),
 	}
 }
 
@@ -242,18 +244,30 @@ func publish(dir, page string) error {
 		if len(r.Curves) == 0 {
 			continue
 		}
-		file := filepath.Join(filepath.Dir(page), pictureFile(r.Row))
-		if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
-			return fmt.Errorf("draw picture: %w", err)
+		if err := drawInto(filepath.Join(filepath.Dir(page), pictureFile(r.Row)), r.draw); err != nil {
+			return err
 		}
-		picture, err := os.Create(file)
-		if err != nil {
-			return fmt.Errorf("draw picture: %w", err)
+		if r.Row == shopNumber {
+			if err := drawInto(filepath.Join(filepath.Dir(page), rivalsFile), r.drawRivals); err != nil {
+				return err
+			}
 		}
-		r.draw(picture)
-		if err := picture.Close(); err != nil {
-			return fmt.Errorf("draw picture: %w", err)
-		}
+	}
+	return nil
+}
+
+// drawInto writes a picture.
+func drawInto(file string, draw func(io.Writer)) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return fmt.Errorf("draw picture: %w", err)
+	}
+	picture, err := os.Create(file)
+	if err != nil {
+		return fmt.Errorf("draw picture: %w", err)
+	}
+	draw(picture)
+	if err := picture.Close(); err != nil {
+		return fmt.Errorf("draw picture: %w", err)
 	}
 	return nil
 }

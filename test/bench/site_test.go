@@ -3,6 +3,7 @@ package bench
 import (
 	"context"
 	"fmt"
+	"maps"
 	"sync"
 	"testing"
 	"time"
@@ -55,7 +56,11 @@ func newSite(b *testing.B, nodes int, options controlplane.Options, programs ...
 	options.Nodes = nodes
 	options.Components = append([]string{controlplane.Etcd, controlplane.APIServer}, programs...)
 	// Nobody makes nodes ready: they take pods as they are.
-	options.ExtraArgs = map[string][]string{controlplane.APIServer: {"--disable-admission-plugins=TaintNodesByCondition"}}
+	options.ExtraArgs = maps.Clone(options.ExtraArgs)
+	if options.ExtraArgs == nil {
+		options.ExtraArgs = map[string][]string{}
+	}
+	options.ExtraArgs[controlplane.APIServer] = []string{"--disable-admission-plugins=TaintNodesByCondition"}
 	c, err := cluster.Start(b.Context(), options)
 	require.NoError(b, err)
 	s := &site{Cluster: c, b: b, ctx: b.Context()}
@@ -64,10 +69,11 @@ func newSite(b *testing.B, nodes int, options controlplane.Options, programs ...
 	return s
 }
 
-// createAccount does what the controller-manager does in every namespace, and admission of pods asks for.
+// createAccount does what the controller-manager does in every namespace if it is there, and admission of pods asks for.
 func (s *site) createAccount(namespace string) {
 	s.b.Helper()
-	s.create(&corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "default"}})
+	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "default"}}
+	require.NoError(s.b, client.IgnoreAlreadyExists(s.API.Create(s.ctx, account)))
 }
 
 // close stops the cluster. Its logs stay if the benchmark has failed.
