@@ -21,7 +21,8 @@ import (
 )
 
 // A pod of a namespace of interest costs at most 760 bytes, whether it has ended or lives, and whether it shares its labels
-// with others or not; 20 of them are for finding the pods of a node that booted. One that waits for a node costs somewhat more: what the engine says of it is published.
+// with others or not; 20 of them are for finding the pods of a node that booted. One that waits for a node costs somewhat more: what
+// the engine says of it is published.
 func TestWhatAPodCosts(t *testing.T) {
 	pods := map[string]struct {
 		make func(n int) *corev1.Pod

@@ -103,6 +103,12 @@ func (c *counted) stop() {
 	<-c.ended
 }
 
+// signal sends a signal to the program, which is there.
+func (c *counted) signal(which syscall.Signal) {
+	c.b.Helper()
+	require.NoError(c.b, c.process.Process.Signal(which))
+}
+
 // isGone reports whether the process has ended by itself. Some of valgrind's releases, such as 3.19, fail an assertion of their own now
 // and then when a count begins while the program handles a signal ("vgCallgrind_post_signal").
 func (c *counted) isGone() bool {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -52,7 +53,7 @@ type workload struct {
 func workIdleRow() row {
 	return row{
 		number: 1, work: true, name: "idle-work", turns: workTurns,
-		question: "What does the plugin cost pods in no sequence, with the kinds installed and a sequence elsewhere? 5,000 nodes, 200 pods",
+		question: "What does the plugin cost pods in no sequence, with the kinds installed and a sequence elsewhere? 5,000 nodes, 100 pods",
 		variants: []variant{
 			workVariant(pluginOff, workload{}), workVariant(pluginOn, workload{plugin: true}),
 			workVariant(pluginBeside, workload{plugin: true, sequenceBeside: true}),
@@ -70,7 +71,7 @@ func workHeldRow() row {
 	held := inFull(10_000, 200)
 	return row{
 		number: 3, work: true, name: "held-work", turns: workTurns, series: workHeldSeries,
-		question: "What do 10,000 held pods cost 200 other ones? 5,000 nodes",
+		question: "What do 10,000 held pods cost 100 other ones? 5,000 nodes",
 		variants: []variant{
 			workVariant(heldByGates, workload{gated: held}), workVariant(heldByUs, workload{plugin: true, waiting: held}),
 		},
@@ -177,7 +178,7 @@ func (w *workload) attempt(s *site, config string, seen *bindings, suffix int) (
 	s.await("the queue to have all held pods", func() bool {
 		return s.Metric(s.b, ourScheduler, `scheduler_pending_pods{queue="gated"`) == float64(w.gated+w.waiting)
 	})
-	measured := names(numbered("measured", suffix), inFull(200, 100))
+	measured := names(numbered("measured", suffix), 100)
 	warming := names(numbered("warming", suffix), warmingPods)
 	all := append(warming, measured...)
 	w.schedule(c, seen, warming)
@@ -199,11 +200,14 @@ func (w *workload) attempt(s *site, config string, seen *bindings, suffix int) (
 }
 
 // schedule creates pods, a few at a time, and waits until they are bound. If all came at once, the slow scheduler would open connections, by
-// chance more or fewer, for more bindings than one connection takes. It reports whether the scheduler is still there.
+// chance more or fewer, for more bindings than one connection takes. The scheduler sees the few at once, however busy the machine is, so
+// that it asks once for all of them whether all sequences are known. It reports whether the scheduler is still there.
 func (w *workload) schedule(c *counted, seen *bindings, names []string) bool {
 	c.b.Helper()
 	for few := range slices.Chunk(names, atATime) {
+		c.signal(syscall.SIGSTOP)
 		c.createMany(len(few), func(i int) *st.PodWrapper { return workPod(few[i]) })
+		c.signal(syscall.SIGCONT)
 		for range w.changes * len(few) {
 			ready := corev1.ConditionTrue
 			if w.changed/firstPods%2 == 1 {
