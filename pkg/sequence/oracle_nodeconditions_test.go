@@ -79,7 +79,7 @@ func (o *oracle) addConditions(g v1alpha1.PodGroup, node string, c groupCount) g
 	for _, r := range g.NodeConditions {
 		holds, since := o.holds(o.saidNow, node, r)
 		if !holds {
-			c.satisfied = false
+			c.satisfied, c.butForObjects = false, false
 			continue
 		}
 		c.conditionsSince = later(c.conditionsSince, since)

@@ -116,10 +116,10 @@ func (o *oracle) objectIn(ps *v1alpha1.PodSequence, reference v1alpha1.ObjectRef
 // addObjects adds to what group i has what it has of its objects.
 func (o *oracle) addObjects(v *view, i int, c groupCount) groupCount {
 	g := v.Spec.PodGroups[i]
-	c.members = c.satisfied
 	if isMemberless(g) {
 		c.satisfied = true
 	}
+	c.butForObjects = c.satisfied
 	news := false
 	for _, reference := range referencesIn(g) {
 		object, before := o.objectsNow[v.UID][reference], o.objectsBefore[v.UID][reference]

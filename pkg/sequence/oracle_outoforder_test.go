@@ -127,7 +127,7 @@ func (o *oracle) wasBoundBefore(v *view, p *corev1.Pod) bool {
 	return true
 }
 
-// missedAtBinding reports whether a group was not passed when the pod was bound that it waits for, as far as pods say.
+// missedAtBinding reports whether a group was not passed when the pod was bound that it waits for, as far as pods and the node say.
 func (o *oracle) missedAtBinding(v *view, p *corev1.Pod) bool {
 	node := ""
 	if v.Spec.Scope == v1alpha1.ScopeNode {
@@ -141,11 +141,8 @@ func (o *oracle) missedAtBinding(v *view, p *corev1.Pod) bool {
 		if !awaits(v.PodSequence, v.groupOf[oracleKey(p)], j) || node != "" && !o.applies(group, node) {
 			continue
 		}
-		if isMemberless(group) {
-			continue
-		}
 		g.objectsSince = time.Time{}
-		if ready := g.readySince(); !g.members || (!ready.IsZero() && ready.Add(oracleDuration(group.WaitDuration)).After(oracleBoundAt(p))) {
+		if ready := g.readySince(); !g.butForObjects || (!ready.IsZero() && ready.Add(oracleDuration(group.WaitDuration)).After(oracleBoundAt(p))) {
 			return true
 		}
 	}

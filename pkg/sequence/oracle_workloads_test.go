@@ -30,8 +30,8 @@ type groupCount struct {
 	// sure is ready without the pods of workloads whose newest generation has not been seen by their controllers.
 	sure      int
 	satisfied bool
-	// members reports whether it would be satisfied without objects.
-	members bool
+	// butForObjects reports whether it would be satisfied if it waited for no objects.
+	butForObjects bool
 	// times is when each of the pods that count as done reached that; a Job that is complete counts as many times as
 	// its pods would. The keys are UIDs.
 	times map[string]time.Time

@@ -52,10 +52,10 @@ type passTime struct {
 	never bool      // it is not
 }
 
-// passTimes returns since when groups are passed as the pods themselves say, whatever this engine has seen. Times are whole seconds, so
-// a wait is over at the earliest when it has passed since the second in which the group became ready. Of a node that is not known nothing
-// says which groups are for it: there it says of none that it is not passed. Of objects
-// nothing says how they were before the sequence.
+// passTimes returns since when groups are passed, as their pods and the node themselves say, whatever this engine has seen. Times are whole
+// seconds, so a wait is over at the earliest when it has passed since the second in which the group became ready. Nothing says which groups
+// are for a node that is not known: there no group counts as not passed. Objects do not count either, because nothing says how they were
+// before the sequence.
 func (k *knowledge) passTimes(d *domain) passTimes {
 	awaited := spec.GroupSet(0)
 	for _, g := range d.sequence.groups {
@@ -67,11 +67,11 @@ func (k *knowledge) passTimes(d *domain) passTimes {
 	}
 	for i := range awaited.All() {
 		switch g := d.sequence.groups[i]; {
-		case !d.applies(g), g.WithoutMembers:
-		case !d.hasReadyMembers(i):
+		case !d.applies(g):
+		case !d.isReadyButForObjects(i):
 			times[i].never = true
 		default:
-			if ready := d.podsReadySince(i); !ready.IsZero() {
+			if ready := latest(d.podsReadySince(i), d.conditionsSince(i)); !ready.IsZero() {
 				times[i].time = ready.Add(g.Wait)
 			}
 		}
@@ -79,8 +79,8 @@ func (k *knowledge) passTimes(d *domain) passTimes {
 	return times
 }
 
-// hasReadyMembers reports whether the members of the group are ready, whatever its objects are.
-func (d *domain) hasReadyMembers(i int) bool {
+// isReadyButForObjects reports whether the group is satisfied, whatever its objects are.
+func (d *domain) isReadyButForObjects(i int) bool {
 	if len(d.sequence.groups[i].objects) == 0 {
 		return d.looksSatisfied(i)
 	}
