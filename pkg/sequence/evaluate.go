@@ -117,9 +117,15 @@ func (d *domain) sinceFacts(i int, satisfied bool, now time.Time) readiness.Sinc
 // recordedSince is since when the group is satisfied as status says; zero if it says that the group is not. It is not known if
 // status does not speak of the group as it is defined now. Of a node it speaks of one group.
 func (d *domain) recordedSince(i int) (since time.Time, known bool) {
-	if g := d.sequence.groups[i]; g.WithoutMembers && len(g.NodeConditions) == 0 {
-		return time.Time{}, false // what it waits for says itself since when
+	since, known = d.recordedSatisfiedAt(i)
+	if g := d.sequence.groups[i]; since.IsZero() && g.WithoutMembers && len(g.NodeConditions) == 0 {
+		return time.Time{}, false // the same status says since when its objects are ready
 	}
+	return since, known
+}
+
+// recordedSatisfiedAt returns what status says of any group: recordedSince, also where the objects of the group say it themselves.
+func (d *domain) recordedSatisfiedAt(i int) (since time.Time, known bool) {
 	record := d.sequence.record(i)
 	if !d.isNode() {
 		return timeOf(record.SatisfiedAt), record.Hash != ""

@@ -40,8 +40,16 @@ func (o *oracle) satisfaction(v *view, c *course, i int, g groupCount, before sa
 
 // recordedSince is since when group i is satisfied as status says, zero if it says that it is not.
 func (o *oracle) recordedSince(v *view, c *course, i int) (since time.Time, isRecorded bool) {
+	since, isRecorded = o.recordedSatisfiedAt(v, c, i)
+	if g := v.Spec.PodGroups[i]; since.IsZero() && isMemberless(g) && len(g.NodeConditions) == 0 {
+		return time.Time{}, false // the same status says when its objects were ready
+	}
+	return since, isRecorded
+}
+
+func (o *oracle) recordedSatisfiedAt(v *view, c *course, i int) (since time.Time, isRecorded bool) {
 	index := o.recordIndex(v, i)
-	if index < 0 || isMemberless(v.Spec.PodGroups[i]) {
+	if index < 0 {
 		return time.Time{}, false
 	}
 	if c.node == "" {
