@@ -107,6 +107,10 @@ func testNodes(ctx context.Context, t *testing.T, client kubernetes.Interface) {
 }
 
 func testDeployment(ctx context.Context, t *testing.T, client kubernetes.Interface) {
+	// The first pods that come at the same time may get the same address: each makes KWOK's pool of addresses, and one of these is kept
+	// (ipPool in pkg/kwok/controllers/pod_controller.go, v0.8.0).
+	waitForPod(ctx, t, client, createPod(ctx, t, client, "first", nil), isRunning)
+
 	labels := map[string]string{"app": "web"}
 	replicas := int32(5)
 	_, err := client.AppsV1().Deployments(metav1.NamespaceDefault).Create(ctx, &appsv1.Deployment{
