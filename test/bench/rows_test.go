@@ -18,7 +18,7 @@ import (
 )
 
 var (
-	onlyWork     = flag.Bool("work", false, "measure only the rows that count work")
+	onlyWork     = flag.Bool("only-work", false, "measure only the rows that count work")
 	rowNumbers   = flag.String("rows", "", "`numbers` of the rows to measure, with commas between them; empty for all")
 	writeThePage = flag.Bool("write-page", false, "write docs/contributing/benchmarks.md from the results that are stored, and measure nothing")
 )
