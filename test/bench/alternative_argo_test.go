@@ -24,6 +24,8 @@ const (
 	endOfWaves = "end"
 )
 
+var errEndedBetweenWaves = errors.New("the benchmark ended between two waves")
+
 // runWaves applies Deployments one after another, as Argo CD does those of several waves: it watches Deployments and what they own, applies
 // one, pauses, and applies the next one as soon as its watch shows that the one before it is healthy. An order is a Deployment as JSON.
 func runWaves(ctx context.Context, config *rest.Config, orders <-chan string, report func(string)) error {
@@ -67,12 +69,16 @@ func runWaves(ctx context.Context, config *rest.Config, orders <-chan string, re
 		if i == len(waves)-1 {
 			break
 		}
-		time.Sleep(waveDelay)
+		select {
+		case <-time.After(waveDelay):
+		case <-ctx.Done():
+			return errEndedBetweenWaves
+		}
 		for !isInStore(deployments.GetStore(), wave, isHealthy) {
 			select {
 			case <-changed:
 			case <-ctx.Done():
-				return errors.New("the benchmark ended between two waves")
+				return errEndedBetweenWaves
 			}
 		}
 	}
