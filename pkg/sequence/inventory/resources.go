@@ -56,8 +56,20 @@ func RequestsOf(p *corev1.Pod) Resources {
 	if len(p.Spec.Containers) == 0 && len(p.Spec.InitContainers) == 0 && p.Spec.Overhead == nil && p.Spec.Resources == nil {
 		return nil
 	}
-	return slices.DeleteFunc(ResourcesOf(resource.PodRequests(p, resource.PodResourcesOptions{UseStatusResources: true})),
-		func(r Resource) bool { return r.Amount == 0 })
+	var requests corev1.ResourceList
+	if asksAsItsContainer(p) {
+		requests = p.Spec.Containers[0].Resources.Requests
+	} else {
+		requests = resource.PodRequests(p, resource.PodResourcesOptions{UseStatusResources: true})
+	}
+	return slices.DeleteFunc(ResourcesOf(requests), func(r Resource) bool { return r.Amount == 0 })
+}
+
+// asksAsItsContainer reports whether the pod surely asks for what its only container does, as most pods do while they are scheduled.
+// Then nothing need be added up, which takes some 25,000 instructions.
+func asksAsItsContainer(p *corev1.Pod) bool {
+	return len(p.Spec.Containers) == 1 && len(p.Spec.InitContainers) == 0 && p.Spec.Overhead == nil && p.Spec.Resources == nil &&
+		len(p.Status.ContainerStatuses) == 0 && !resource.IsPodResizeInfeasible(p)
 }
 
 // Of returns the amount of one resource; 0 if it is not listed.

@@ -1,11 +1,15 @@
 package inventory
 
 import (
+	"fmt"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	componentresource "k8s.io/component-helpers/resource"
 )
 
 func amounts(pairs ...string) corev1.ResourceList {
@@ -57,6 +61,62 @@ func TestWhatAPodRequests(t *testing.T) {
 			assert.True(t, got.Equal(ResourcesOf(got.List())), "%v", got.List())
 		})
 	}
+}
+
+// A pod whose requests need not be added up asks for what the library would say.
+func TestAPodAsksForWhatTheLibraryAddsUp(t *testing.T) {
+	const pods = 5000
+	random := rand.New(rand.NewPCG(1, 2))
+	some := func() corev1.ResourceList {
+		list := corev1.ResourceList{}
+		for _, name := range []corev1.ResourceName{"cpu", "memory", "example.com/gpu"} {
+			if random.IntN(2) == 0 {
+				list[name] = *resource.NewMilliQuantity(random.Int64N(3000), resource.DecimalSI)
+			}
+		}
+		return list
+	}
+	few := func() int { return max(0, random.IntN(4)-1) }
+	simple := 0
+	for range pods {
+		p := &corev1.Pod{}
+		for i := range few() {
+			p.Spec.Containers = append(p.Spec.Containers, corev1.Container{
+				Name: fmt.Sprint("c", i), Resources: corev1.ResourceRequirements{Requests: some()},
+			})
+		}
+		for range few() {
+			p.Spec.InitContainers = append(p.Spec.InitContainers, corev1.Container{Resources: corev1.ResourceRequirements{Requests: some()}})
+		}
+		for i := range few() {
+			status := corev1.ContainerStatus{Name: fmt.Sprint("c", i), AllocatedResources: some()}
+			if random.IntN(2) == 0 {
+				status.Resources = &corev1.ResourceRequirements{Requests: some()}
+			}
+			p.Status.ContainerStatuses = append(p.Status.ContainerStatuses, status)
+		}
+		if random.IntN(4) == 0 {
+			p.Spec.Overhead = some()
+		}
+		if random.IntN(4) == 0 {
+			p.Spec.Resources = &corev1.ResourceRequirements{Requests: amounts("cpu", "1")}
+		}
+		if random.IntN(4) == 0 {
+			p.Status.Conditions = []corev1.PodCondition{{
+				Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: corev1.PodReasonInfeasible,
+			}}
+		}
+		want := slices.DeleteFunc(
+			ResourcesOf(componentresource.PodRequests(p, componentresource.PodResourcesOptions{UseStatusResources: true})),
+			func(r Resource) bool { return r.Amount == 0 })
+		if got := RequestsOf(p); !want.Equal(got) {
+			t.Fatalf("%v, want %v, of %+v", got, want, p)
+		}
+		if asksAsItsContainer(p) {
+			simple++
+		}
+	}
+	assert.Greater(t, simple, pods/100)
 }
 
 func TestResourcesAreAdded(t *testing.T) {
