@@ -83,6 +83,18 @@ const leases = "/apis/coordination.k8s.io/"
 // RoundTrip holds a read back until the API server can be reached, or the context of the request ends. A write fails at once, as
 // without an Outage: what it was based on may have changed by then.
 func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
+	if request.Method == http.MethodGet && !strings.HasPrefix(request.URL.Path, leases) {
+		return t.read(request)
+	}
+	// As little as possible on the stack: each binding has a goroutine of its own, whose stack would be copied once more.
+	response, err := t.next.RoundTrip(request)
+	if err == nil {
+		t.outage.end()
+	}
+	return response, err
+}
+
+func (t *transport) read(request *http.Request) (*http.Response, error) {
 	ctx, delay := request.Context(), tryAgain.DelayFunc()
 	for {
 		var handshake handshake
@@ -94,14 +106,10 @@ func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
 		if ctx.Err() != nil || !(isDial(err) || handshake.broke.Load()) {
 			return nil, err
 		}
-		over := t.outage.begin(err)
-		if request.Method != http.MethodGet || strings.HasPrefix(request.URL.Path, leases) {
-			return nil, err
-		}
 		timer := time.NewTimer(delay())
 		select {
 		case <-timer.C:
-		case <-over:
+		case <-t.outage.begin(err):
 		case <-ctx.Done():
 			timer.Stop()
 			return nil, err

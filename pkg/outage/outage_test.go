@@ -98,7 +98,9 @@ func TestReadsWaitForTheEndOfAnOutage(t *testing.T) {
 		assert.Equal(t, 1, strings.Count(s.log.String(), "can be reached again"), s.log)
 
 		s.network.set(errRefused) // and again
-		assert.ErrorIs(t, s.request(t.Context(), http.MethodPost), errRefused)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		assert.ErrorIs(t, s.request(ctx, http.MethodGet), errRefused)
 		assert.Equal(t, 2, strings.Count(s.log.String(), "Cannot reach the API server"), s.log)
 	})
 }
