@@ -62,7 +62,7 @@ func (k *knowledge) applyPod(view *pod, prepared *equivalenceClass, tx *transact
 	view.FollowBoot(k.nodes.viewOf(view.Node))
 	if p != nil && !tx.relisted && p.CountsAs(view.Pod) && p.reachesTheSame(view) {
 		renewed := *p.Pod
-		renewed.Renew(view.Pod)
+		renewed.Renew(view.Pod, &k.interner)
 		renewed.SeenAt(k.now, p.Pod)
 		p.Pod = &renewed
 		tx.entered = append(tx.entered, p)
@@ -75,7 +75,7 @@ func (k *knowledge) applyPod(view *pod, prepared *equivalenceClass, tx *transact
 		ns.pods[view.Name] = p
 	}
 	isNew := p.UID != view.UID
-	replace := isNew || !p.SameMembership(&view.VerdictFacts)
+	replace := isNew || !p.SameMembership(view.Pod)
 	p.markDirty(tx)
 	if !isNew && view.Terminating && !p.Terminating {
 		k.noteDeletedPod(p, tx)

@@ -74,7 +74,7 @@ func (k *knowledge) applyWorkload(view *workload, tx *transaction) {
 	k.noteJob(view, tx)
 	if view.Kind == inventory.KindDaemonSet && old == nil {
 		for _, p := range k.namespaces.pods(view.Namespace) {
-			if p.Owner.UID == view.UID {
+			if p.OwnerUID == view.UID {
 				k.workloads.countOnNode(p, +1, tx)
 			}
 		}

@@ -335,7 +335,8 @@ func (d *domain) countsIn(p *pod, group int) (c contribution) {
 		return c
 	}
 	since := progress.FullSecondAfter(p.SteadySince().Time()).Add(minReady)
-	c.since, c.ready, c.timed = inventory.TimestampOf(since), !k.now.Before(since), true
+	c.since, c.timed = inventory.TimestampOf(since), true
+	c.ready = !k.now.Before(c.since.Time())
 	return c
 }
 

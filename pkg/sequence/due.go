@@ -93,10 +93,10 @@ func (w *workload) setDue(name string, due bool) {
 // countOnNode keeps count of the pods that a DaemonSet has on a node, whatever their labels: while it has one it makes no
 // other.
 func (all *workloads) countOnNode(p *pod, sign int, tx *transaction) {
-	if !p.Bound() || p.Terminating || p.Failed || p.Owner.UID == "" {
+	if !p.Bound() || p.Terminating || p.Failed || p.OwnerUID == "" {
 		return
 	}
-	w := all.byUID[p.Owner.UID]
+	w := all.byUID[p.OwnerUID]
 	if w == nil || w.Kind != inventory.KindDaemonSet {
 		return
 	}

@@ -77,8 +77,8 @@ func (k *knowledge) link(p *pod, tx *transaction) {
 		return
 	}
 	k.podGroups.link(p)
-	if p.Owner.UID != "" {
-		insert(k.workloads.ownedPods, p.Owner.UID, p)
+	if p.OwnerUID != "" {
+		insert(k.workloads.ownedPods, p.OwnerUID, p)
 		k.workloads.countRevision(p, +1, tx)
 	}
 }
@@ -89,8 +89,8 @@ func (k *knowledge) unlink(p *pod, tx *transaction) {
 		return
 	}
 	k.podGroups.unlink(p)
-	if p.Owner.UID != "" {
-		remove(k.workloads.ownedPods, p.Owner.UID, p)
+	if p.OwnerUID != "" {
+		remove(k.workloads.ownedPods, p.OwnerUID, p)
 		k.workloads.countRevision(p, -1, tx)
 	}
 }

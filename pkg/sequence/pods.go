@@ -131,7 +131,7 @@ func (all namespaces) find(object *corev1.Pod) (p *pod, known bool) {
 		return p, true
 	}
 	unseen := viewPod(object)
-	if p != nil && p.UID == object.UID && p.SameVerdict(&unseen.VerdictFacts) {
+	if p != nil && p.UID == object.UID && p.SameVerdict(unseen.Pod) {
 		return p, true
 	}
 	unseen.setMemberships(ns.place(unseen))

@@ -37,7 +37,7 @@ func (p *publishedPod) needs() []membership {
 // holdsFor reports whether what is published holds for another version of the pod.
 func (p *publishedPod) holdsFor(object *corev1.Pod) bool {
 	view := inventory.ViewPod(object)
-	return p.SameVerdict(&view.VerdictFacts)
+	return p.SameVerdict(&view)
 }
 
 // firstSeenAs asks for all from before the pod was first seen, without gates if the object has none.

@@ -44,17 +44,17 @@ func (all *workloads) markSuperseded(cronJob types.UID) []*workload {
 
 // countRevision counts a pod of a DaemonSet by its revision.
 func (all *workloads) countRevision(p *pod, sign int, tx *transaction) {
-	if p.DaemonRevision() == "" || p.Owner.UID == "" {
+	if p.DaemonRevision() == "" || p.OwnerUID == "" {
 		return
 	}
-	byRevision, revision := all.daemonPods[p.Owner.UID], p.DaemonRevision()
+	byRevision, revision := all.daemonPods[p.OwnerUID], p.DaemonRevision()
 	before := byRevision[revision]
 	bump(&byRevision, revision, sign)
-	all.daemonPods[p.Owner.UID] = byRevision
+	all.daemonPods[p.OwnerUID] = byRevision
 	if len(byRevision) == 0 {
-		delete(all.daemonPods, p.Owner.UID)
+		delete(all.daemonPods, p.OwnerUID)
 	}
-	if w := all.byUID[p.Owner.UID]; w != nil && (before == 0 || before+sign == 0) {
+	if w := all.byUID[p.OwnerUID]; w != nil && (before == 0 || before+sign == 0) {
 		all.settleRevisions(w, tx)
 	}
 }

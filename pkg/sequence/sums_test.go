@@ -120,7 +120,7 @@ func checkWorkload(e *Engine, w *workload) error {
 	}
 	onNode := map[string]int{}
 	for _, p := range e.namespaces.pods(w.Namespace) {
-		if p.Owner.UID == w.UID && p.Bound() && !p.Terminating && !p.Failed {
+		if p.OwnerUID == w.UID && p.Bound() && !p.Terminating && !p.Failed {
 			onNode[p.Node]++
 		}
 	}

@@ -51,10 +51,10 @@ type owner struct {
 // ownerOf finds the workload that owns the pod. The pods of a ReplicaSet that a Deployment has belong to the Deployment; which
 // ReplicaSet it is, is their revision.
 func (all *workloads) ownerOf(p *pod) owner {
-	if p.Owner.UID == "" || !p.Owner.Known {
+	if p.OwnerUID == "" || !p.OwnerKnown {
 		return owner{}
 	}
-	controller := all.byUID[p.Owner.UID]
+	controller := all.byUID[p.OwnerUID]
 	switch {
 	case controller == nil:
 		return owner{unseen: true}

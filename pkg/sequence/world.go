@@ -111,7 +111,7 @@ type unbound struct {
 var bound = &unbound{}
 
 // newPod returns a pod of which nothing is known.
-func newPod() *pod { return &pod{Pod: &inventory.Pod{}, unbound: bound} }
+func newPod() *pod { return &pod{Pod: inventory.NoPod(), unbound: bound} }
 
 // membership is a pod's place in one sequence.
 type membership struct {

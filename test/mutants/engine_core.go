@@ -117,7 +117,7 @@ func ofEngine() []mutant {
 			"a pod that is nominated while it is held keeps its nomination", engine, ""},
 		{enginePath + "judge.go", "v.nominated = p.Nominated && k.settings.isOurs(p)", "v.nominated = p.Nominated",
 			"nominations by another scheduler are reported", engine, ""},
-		{enginePath + "apply_pod.go", "renewed.Renew(view.Pod)\n", "renewed.ResourceVersion = view.ResourceVersion\n",
+		{enginePath + "apply_pod.go", "renewed.Renew(view.Pod, &k.interner)\n", "renewed.ResourceVersion = view.ResourceVersion\n",
 			"a nomination that changes nothing else is not noticed", engine, ""},
 		{enginePath + "verdict.go", `map[string]any{"uid": n.UID, "resourceVersion": n.ResourceVersion}`, `map[string]any{"uid": n.UID}`,
 			"a nomination is cleared that is newer than what is known", engine, ""},

@@ -20,9 +20,9 @@ func TestKeptLabelsSayWhatTheObjectSaid(t *testing.T) {
 	shared := &Interner{}
 	for range 2 { // the second time all are shared
 		for _, object := range someLabels {
-			p := &Pod{Name: "db-0", VerdictFacts: VerdictFacts{Labels: LabelsOf(object)}}
-			shared.Intern(p, &Pod{})
-			assert.Nil(t, p.Labels.object, "nothing of the object is kept")
+			p := &Pod{common: &common{}, Name: "db-0", Labels: LabelsOf(object)}
+			shared.Intern(p, NoPod())
+			assert.True(t, p.Labels.set == nil || p.Labels.set.object == nil, "nothing of the object is kept")
 			assert.Equal(t, len(object), p.Labels.Len())
 			for _, name := range []string{"a", "ab", "b", "c", ""} {
 				value, has := p.Labels.Lookup(name)
@@ -41,8 +41,8 @@ func TestKeptLabelsSayWhatTheObjectSaid(t *testing.T) {
 func TestLabelsAreEqualHoweverTheyAreKept(t *testing.T) {
 	shared, others := &Interner{}, &Interner{}
 	keep := func(s *Interner, object map[string]string) Labels {
-		p := &Pod{VerdictFacts: VerdictFacts{Labels: LabelsOf(object)}}
-		s.Intern(p, &Pod{})
+		p := &Pod{common: &common{}, Labels: LabelsOf(object)}
+		s.Intern(p, NoPod())
 		return p.Labels
 	}
 	for i, a := range someLabels {
@@ -59,22 +59,22 @@ func TestLabelsAreEqualHoweverTheyAreKept(t *testing.T) {
 func TestPodsShareTheirLabels(t *testing.T) {
 	shared := &Interner{}
 	pod := func(name string, object map[string]string) *Pod {
-		p := &Pod{Name: name, VerdictFacts: VerdictFacts{Labels: LabelsOf(object)}}
-		shared.Intern(p, &Pod{})
+		p := &Pod{common: &common{}, Name: name, Labels: LabelsOf(object)}
+		shared.Intern(p, NoPod())
 		return p
 	}
 	first, second := pod("db-0", map[string]string{"app": "db", "pod": "db-0"}), pod("db-1", map[string]string{"app": "db", "pod": "db-1"})
-	assert.Same(t, first.Labels.kept, pod("db-0", map[string]string{"app": "db", "pod": "db-0"}).Labels.kept)
-	assert.Same(t, first.Labels.kept.names, second.Labels.kept.names)
+	assert.Same(t, first.Labels.set, pod("db-0", map[string]string{"app": "db", "pod": "db-0"}).Labels.set)
+	assert.Same(t, first.Labels.set.names, second.Labels.set.names)
 
 	name := strings.Clone("db-2")
 	third := pod(name, map[string]string{"app": "db", "pod": strings.Clone(name)})
 	assert.Same(t, unsafe.StringData(name), unsafe.StringData(third.Labels.Get("pod")), "a label with the name of the pod costs no string")
 
-	again := &Pod{VerdictFacts: VerdictFacts{Labels: LabelsOf(map[string]string{"app": "db", "pod": "db-2"})}}
+	again := &Pod{common: &common{}, Labels: LabelsOf(map[string]string{"app": "db", "pod": "db-2"})}
 	shared = &Interner{} // it remembers nothing
 	shared.Intern(again, third)
-	assert.Same(t, third.Labels.kept, again.Labels.kept, "a new version of a pod keeps the labels of the old one")
+	assert.Same(t, third.Labels.set, again.Labels.set, "a new version of a pod keeps the labels of the old one")
 }
 
 func TestVeryManyLabels(t *testing.T) {
@@ -83,8 +83,8 @@ func TestVeryManyLabels(t *testing.T) {
 		object[fmt.Sprint("name-", n)] = fmt.Sprint(n)
 	}
 	shared := &Interner{}
-	p := &Pod{VerdictFacts: VerdictFacts{Labels: LabelsOf(object)}}
-	shared.Intern(p, &Pod{})
+	p := &Pod{common: &common{}, Labels: LabelsOf(object)}
+	shared.Intern(p, NoPod())
 	assert.Zero(t, shared.labels.Len(), "they do not outlast the pod")
 	assert.Zero(t, shared.names.Len())
 	for name, value := range object {
@@ -98,7 +98,7 @@ func TestVeryManyLabels(t *testing.T) {
 func TestWhatSharedRemembersIsBounded(t *testing.T) {
 	shared := &Interner{}
 	for n := range 10 * maxShared {
-		shared.Intern(&Pod{VerdictFacts: VerdictFacts{Labels: LabelsOf(map[string]string{fmt.Sprint(n): ""})}}, &Pod{})
+		shared.Intern(&Pod{common: &common{}, Labels: LabelsOf(map[string]string{fmt.Sprint(n): ""})}, NoPod())
 	}
 	assert.LessOrEqual(t, shared.labels.Len(), 2*maxShared)
 	assert.LessOrEqual(t, shared.names.Len(), 2*maxShared)

@@ -13,27 +13,27 @@ import (
 	"example.com/podsequence/pkg/podgroups"
 )
 
-// Pod holds the facts of a pod. There may be very many: what few pods have is kept apart.
+// Pod holds the facts of a pod. There may be very many, so what many pods have alike and what few pods have is kept apart, and fields of
+// the same size are together.
 type Pod struct {
-	Namespace, Name string
+	*common // see Interner
+
+	Name            string
 	UID             types.UID
 	ResourceVersion string
-	CreatedAt       Timestamp
-	SchedulerName   string
-	VerdictFacts
+	Labels          Labels
+	OwnerUID        types.UID // of its controller; empty if it has none
+	Node            string    // empty while it has none
 
-	Node string // empty while it has none
+	proof marks
+	// conditions are those that are True; nil if none is.
+	conditions *conditions
+	// started is since when it has started, see hasStarted.
+	started attained
+
+	CreatedAt Timestamp
 	// BoundAt is when the pod got its node, as the API server says, or else when it was created; zero while it has none.
-	BoundAt   Timestamp
-	Nominated bool // it has no node, and room is kept for it on one (status.nominatedNodeName)
-	Tried     bool // it has no node, and a scheduler has looked for one
-	// Mirror reports that kubelet made it of a static pod: no scheduler placed it, nobody can hold it, and no controller replaces it.
-	Mirror    bool
-	Failed    bool // or ended by its kubelet, see wasEndedByKubelet
-	Succeeded bool
-	Ready     bool // condition Ready, or succeeded
-	Crashing  bool // some container, sidecars aside, is restarted again and again, see IsCrashing
-	Unprobed  bool // none of its containers, sidecars aside, has a readiness probe
+	BoundAt Timestamp
 	// ReadyAt is when Ready last became true, as the API says: not before the pod was created and bound, whatever the kubelet's clock
 	// says. It is zero while the pod is not ready, and if nobody says when.
 	ReadyAt Timestamp
@@ -45,34 +45,34 @@ type Pod struct {
 	seenAt Timestamp
 	// nodeBootedAt is when its node last booted; zero if nobody saw it boot, or long ago.
 	nodeBootedAt Timestamp
-	// attained is what it has reached that few groups ask for.
-	attained []attained
 
-	proof marks
-}
-
-// VerdictFacts are those of a pod that decide which groups it belongs to and which nodes suit it, and its gates.
-type VerdictFacts struct {
-	Labels      Labels
-	Owner       OwnerReference
 	Terminating bool
-
-	extra *extra // nil: it has nothing of that
+	OwnerKnown  bool // its controller is of a kind in the table of workload kinds
+	Nominated   bool // it has no node, and room is kept for it on one (status.nominatedNodeName)
+	Tried       bool // it has no node, and a scheduler has looked for one
+	// Mirror reports that kubelet made it of a static pod: no scheduler placed it, nobody can hold it, and no controller replaces it.
+	Mirror     bool
+	Failed     bool // or ended by its kubelet, see wasEndedByKubelet
+	Succeeded  bool
+	Ready      bool // condition Ready, or succeeded
+	Crashing   bool // some container, sidecars aside, is restarted again and again, see IsCrashing
+	Unprobed   bool // none of its containers, sidecars aside, has a readiness probe
+	hasStarted bool // its phase is Running or Succeeded
 }
 
-// extra is what most pods do not have once they have a node. It is never written to: pods share it, see Interner.
-type extra struct {
+// common is what many pods have alike. It is never written to: they share it.
+type common struct {
+	Namespace, SchedulerName string
+
 	gates     []string
 	podGroups []podgroups.Reference
-	wants     *NodeRequirement
+	wants     *NodeRequirement // nil once it has a node
 }
 
-// OwnerReference is a pod's controller, as the pod names it.
-type OwnerReference struct {
-	UID types.UID // empty: it has none
-	// Known reports whether it is of a kind in the table of workload kinds.
-	Known bool
-}
+var noPod = &Pod{common: &common{}}
+
+// NoPod returns the facts of a pod of which nothing is known. Nobody may write to them.
+func NoPod() *Pod { return noPod }
 
 // ViewPod reads the facts of a pod.
 func ViewPod(p *corev1.Pod) Pod { return viewPod(p, RequestsOf) }
@@ -85,13 +85,13 @@ func ViewPodToMatch(p *corev1.Pod) Pod {
 
 func viewPod(p *corev1.Pod, requests func(*corev1.Pod) Resources) Pod {
 	view := Pod{
-		Namespace:       p.Namespace,
+		common:          viewCommon(p, requests),
 		Name:            p.Name,
 		UID:             p.UID,
 		ResourceVersion: p.ResourceVersion,
 		CreatedAt:       TimestampOf(p.CreationTimestamp.Time),
-		SchedulerName:   p.Spec.SchedulerName,
-		VerdictFacts:    VerdictFacts{Labels: LabelsOf(p.Labels), Terminating: p.DeletionTimestamp != nil, extra: viewExtra(p, requests)},
+		Labels:          LabelsOf(p.Labels),
+		Terminating:     p.DeletionTimestamp != nil,
 		Node:            p.Spec.NodeName,
 		Nominated:       p.Spec.NodeName == "" && p.Status.NominatedNodeName != "",
 		Tried:           p.Spec.NodeName == "" && wasTried(p),
@@ -108,7 +108,7 @@ func viewPod(p *corev1.Pod, requests func(*corev1.Pod) Resources) Pod {
 		}
 	}
 	if ref := metav1.GetControllerOfNoCopy(p); ref != nil {
-		view.Owner = OwnerReference{UID: ref.UID, Known: isWorkload(ref)}
+		view.OwnerUID, view.OwnerKnown = ref.UID, isWorkload(ref)
 	}
 	ready, since := readiness(p)
 	if !since.IsZero() {
@@ -116,7 +116,9 @@ func viewPod(p *corev1.Pod, requests func(*corev1.Pod) Resources) Pod {
 		since = latest(since, latest(p.CreationTimestamp.Time, boundAt(p)))
 	}
 	view.Ready, view.ReadyAt = ready, TimestampOf(since)
-	view.attained = viewAttained(p, view.Failed)
+	if !view.Failed { // the kubelet may leave stale conditions behind
+		view.viewAttained(p)
+	}
 	return view
 }
 
@@ -210,18 +212,15 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-func viewExtra(p *corev1.Pod, requests func(*corev1.Pod) Resources) *extra {
-	few := extra{podGroups: podgroups.Of(p)}
+func viewCommon(p *corev1.Pod, requests func(*corev1.Pod) Resources) *common {
+	c := &common{Namespace: p.Namespace, SchedulerName: p.Spec.SchedulerName, podGroups: podgroups.Of(p)}
 	for _, gate := range p.Spec.SchedulingGates {
-		few.gates = append(few.gates, gate.Name)
+		c.gates = append(c.gates, gate.Name)
 	}
 	if p.Spec.NodeName == "" {
-		few.wants = &NodeRequirement{p.Spec.NodeSelector, p.Spec.Affinity, p.Spec.Tolerations, requests(p), corev1helpers.PodPriority(p)}
+		c.wants = &NodeRequirement{p.Spec.NodeSelector, p.Spec.Affinity, p.Spec.Tolerations, requests(p), corev1helpers.PodPriority(p)}
 	}
-	if few.gates == nil && few.podGroups == nil && few.wants == nil {
-		return nil
-	}
-	return &few
+	return c
 }
 
 // readiness reports whether the pod has what a group waits for, and since when: the Ready condition, or, for a pod that
@@ -289,49 +288,42 @@ func IsReplaced(p *corev1.Pod) bool {
 }
 
 // IsReplaced reports whether the pod failed and its controller replaces it. The Node that owns a mirror pod replaces nothing.
-func (p *Pod) IsReplaced() bool { return p.Failed && p.Owner.UID != "" && !p.Mirror }
+func (p *Pod) IsReplaced() bool { return p.Failed && p.OwnerUID != "" && !p.Mirror }
 
 // IsLost reports whether the pod failed and nobody replaces it.
-func (p *Pod) IsLost() bool { return p.Failed && p.Owner.UID == "" }
+func (p *Pod) IsLost() bool { return p.Failed && p.OwnerUID == "" }
 
 // Gates returns the scheduling gates that the pod carries.
-func (f *VerdictFacts) Gates() []string { return f.few().gates }
+func (c *common) Gates() []string { return c.gates }
 
 // HasGate reports whether the pod carries a scheduling gate.
-func (f *VerdictFacts) HasGate(name string) bool { return slices.Contains(f.Gates(), name) }
+func (c *common) HasGate(name string) bool { return slices.Contains(c.gates, name) }
 
 // PodGroups returns the PodGroups that the pod names.
-func (f *VerdictFacts) PodGroups() []podgroups.Reference { return f.few().podGroups }
+func (c *common) PodGroups() []podgroups.Reference { return c.podGroups }
 
 // Wants returns where the pod may be placed; nil once it has a node.
-func (f *VerdictFacts) Wants() *NodeRequirement { return f.few().wants }
+func (c *common) Wants() *NodeRequirement { return c.wants }
 
 // ProofMarks returns which sequences released the pod, and in which groups; empty if nothing proves a release.
 func (p *Pod) ProofMarks() []string { return p.proof.list() }
 
-func (f *VerdictFacts) few() extra {
-	if f.extra == nil {
-		return extra{}
-	}
-	return *f.extra
-}
-
 // SameMembership reports whether both versions belong to the same groups of any sequences, and count there the same way.
-func (f *VerdictFacts) SameMembership(other *VerdictFacts) bool {
-	return f.Terminating == other.Terminating && f.Owner == other.Owner && f.Labels.Equal(&other.Labels) &&
-		slices.Equal(f.PodGroups(), other.PodGroups())
+func (p *Pod) SameMembership(other *Pod) bool {
+	return p.Terminating == other.Terminating && p.OwnerUID == other.OwnerUID && p.OwnerKnown == other.OwnerKnown &&
+		p.Labels.Equal(&other.Labels) && slices.Equal(p.PodGroups(), other.PodGroups())
 }
 
 // SameVerdict reports whether what is said of one version of a pod without a node holds for the other: both belong to the same
 // groups, and may use the same nodes.
-func (f *VerdictFacts) SameVerdict(other *VerdictFacts) bool {
-	return f.SameMembership(other) && f.Wants().Equal(other.Wants())
+func (p *Pod) SameVerdict(other *Pod) bool {
+	return p.SameMembership(other) && p.Wants().Equal(other.Wants())
 }
 
 // CountsAs reports whether another version of the pod differs in nothing that any sequence looks at. To count it anew would take
 // as long as it has sequences, and people may annotate pods as often as they like. A nomination changes nothing for any sequence.
 func (p *Pod) CountsAs(other *Pod) bool {
-	return p.UID == other.UID && p.SameMembership(&other.VerdictFacts) && p.Node == other.Node && p.BoundAt == other.BoundAt && p.SchedulerName == other.SchedulerName &&
+	return p.UID == other.UID && p.SameMembership(other) && p.Node == other.Node && p.BoundAt == other.BoundAt && p.SchedulerName == other.SchedulerName &&
 		p.Mirror == other.Mirror && p.Failed == other.Failed && p.Succeeded == other.Succeeded && p.Ready == other.Ready &&
 		p.BeforeBoot() == other.BeforeBoot() && p.Unprobed == other.Unprobed && p.Crashing == other.Crashing &&
 		p.ReadySince() == other.ReadySince() && p.ReadyAt == other.ReadyAt && p.CreatedAt == other.CreatedAt && p.proof == other.proof &&

@@ -1,7 +1,7 @@
 package inventory
 
 import (
-	"slices"
+	"iter"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,36 +33,48 @@ type Reached struct {
 	BeforeBoot bool
 }
 
-// attained is what few groups ask for: that the pod has started, or a condition that is True.
+// attained is since when a pod has reached what few groups ask for: that it has started, or a condition that is True.
 type attained struct {
-	condition string // empty: the pod has started
-	at        Timestamp
+	at Timestamp
 	// not is when the pod was last seen not to have reached it, see SeenAt.
 	not Timestamp
 }
 
-// viewAttained reads what the pod has reached that few groups ask for.
-func viewAttained(p *corev1.Pod, failed bool) []attained {
-	if failed {
-		return nil // the kubelet may leave stale conditions behind
-	}
-	all := make([]attained, 0, len(p.Status.Conditions)+1)
-	enter := func(condition string, at time.Time) {
-		if !at.IsZero() {
-			at = latest(at, latest(p.CreationTimestamp.Time, boundAt(p)))
-		}
-		all = append(all, attained{condition: condition, at: TimestampOf(at)})
-	}
-	if p.Status.Phase == corev1.PodRunning || p.Status.Phase == corev1.PodSucceeded {
-		enter("", startedAt(p))
-	}
-	for i := range p.Status.Conditions {
-		if c := &p.Status.Conditions[i]; c.Status == corev1.ConditionTrue && c.Type != "" {
-			enter(string(c.Type), c.LastTransitionTime.Time)
-		}
-	}
-	return all
+// conditions are those of a pod that are True.
+type conditions struct {
+	types    *[]string  // shared by all pods that have the same, see Interner
+	attained []attained // in the order of types
 }
+
+// viewAttained reads what the pod has reached that few groups ask for.
+func (p *Pod) viewAttained(object *corev1.Pod) {
+	reached := func(at time.Time) attained {
+		if !at.IsZero() {
+			at = latest(at, latest(object.CreationTimestamp.Time, boundAt(object)))
+		}
+		return attained{at: TimestampOf(at)}
+	}
+	if object.Status.Phase == corev1.PodRunning || object.Status.Phase == corev1.PodSucceeded {
+		p.hasStarted, p.started = true, reached(startedAt(object))
+	}
+	var types []string
+	for i := range object.Status.Conditions {
+		if c := &object.Status.Conditions[i]; isTrue(c) {
+			types = append(types, string(c.Type))
+		}
+	}
+	if types == nil {
+		return
+	}
+	p.conditions = &conditions{&types, make([]attained, 0, len(types))}
+	for i := range object.Status.Conditions {
+		if c := &object.Status.Conditions[i]; isTrue(c) {
+			p.conditions.attained = append(p.conditions.attained, reached(c.LastTransitionTime.Time))
+		}
+	}
+}
+
+func isTrue(c *corev1.PodCondition) bool { return c.Status == corev1.ConditionTrue && c.Type != "" }
 
 // StartedAt returns when a container last started, as far as its status says; zero if it does not say.
 func StartedAt(status *corev1.ContainerStatus) time.Time {
@@ -92,26 +104,40 @@ func startedAt(p *corev1.Pod) time.Time {
 
 // seeAttained notes since when the pod has what it has reached, as SeenAt does. before is nil if no version was known.
 func (p *Pod) seeAttained(before *Pod) {
-	for i := range p.attained {
-		a := &p.attained[i]
+	for condition, a := range p.allAttained() {
 		switch {
 		case before == nil || before.UID != p.UID:
 			a.not = 0
-		case before.find(a.condition) != nil:
-			a.not = before.find(a.condition).not
+		case before.find(condition) != nil:
+			a.not = before.find(condition).not
 		default:
 			a.not = before.seenAt
 		}
 	}
 }
 
-// find returns what the pod has reached; nil if it has not.
-func (p *Pod) find(condition string) *attained {
-	i := slices.IndexFunc(p.attained, func(a attained) bool { return a.condition == condition })
-	if i < 0 {
-		return nil
+// allAttained returns what the pod has reached, by condition; that it has started is the empty one.
+func (p *Pod) allAttained() iter.Seq2[string, *attained] {
+	return func(yield func(string, *attained) bool) {
+		if p.hasStarted && !yield("", &p.started) || p.conditions == nil {
+			return
+		}
+		for i, condition := range *p.conditions.types {
+			if !yield(condition, &p.conditions.attained[i]) {
+				return
+			}
+		}
 	}
-	return &p.attained[i]
+}
+
+// find returns what the pod has reached, as allAttained names it; nil if it has not.
+func (p *Pod) find(condition string) *attained {
+	for reached, a := range p.allAttained() {
+		if reached == condition {
+			return a
+		}
+	}
+	return nil
 }
 
 // Reached returns whether, and since when, the pod has what is required of it. What succeeded did its work: no boot takes that back.
@@ -140,22 +166,20 @@ func (p *Pod) isBeforeBoot(at Timestamp) bool {
 	return p.nodeBootedAt != 0 && !p.Succeeded && at < p.nodeBootedAt
 }
 
-// SameSinceBoot reports whether another version of the pod has reached the same, as far as the boot of its node matters.
-func (p *Pod) SameSinceBoot(other *Pod) bool {
-	if p.BeforeBoot() != other.BeforeBoot() || len(p.attained) != len(other.attained) {
-		return false
-	}
-	for i := range p.attained {
-		if p.isBeforeBoot(p.attained[i].at) != other.isBeforeBoot(other.attained[i].at) {
+// SameSinceBoot reports whether the same version of the pod, as it was before its node booted, has reached the same.
+func (p *Pod) SameSinceBoot(before *Pod) bool {
+	for _, a := range p.allAttained() {
+		if p.isBeforeBoot(a.at) != before.isBeforeBoot(a.at) {
 			return false
 		}
 	}
-	return true
+	return p.BeforeBoot() == before.BeforeBoot()
 }
 
 // Renew takes over from another version of the pod, that counts as this one, what does not matter to any sequence or is not kept with
-// what does.
-func (p *Pod) Renew(newer *Pod) {
-	p.ResourceVersion, p.Nominated = newer.ResourceVersion, newer.Nominated
-	p.attained, p.nodeBootedAt = newer.attained, newer.nodeBootedAt
+// what does. The pod shares what others have.
+func (p *Pod) Renew(newer *Pod, shared *Interner) {
+	p.ResourceVersion, p.Nominated, p.nodeBootedAt = newer.ResourceVersion, newer.Nominated, newer.nodeBootedAt
+	p.hasStarted, p.started, p.conditions = newer.hasStarted, newer.started, newer.conditions
+	shared.internConditions(p)
 }

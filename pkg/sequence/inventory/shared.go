@@ -17,35 +17,36 @@ const maxShared = 512
 
 // Interner lets the pods that are kept share what many have in common. It is not safe for concurrent use.
 type Interner struct {
-	texts  intern.Table[string]
-	labels intern.Table[*labelSet]
-	names  intern.Table[*[]string] // of labels
-	extras intern.Table[*extra]
+	commons intern.Table[*common]
+	labels  intern.Table[*labelSet]
+	names   intern.Table[*[]string] // of labels, and the types of conditions
 }
 
 // Intern makes the facts of a pod take as little memory as they can, before they are kept. before are the facts of the same pod
-// that they replace; they may be the zero value.
+// that they replace, or NoPod.
 func (s *Interner) Intern(p, before *Pod) {
-	p.Namespace, p.SchedulerName = s.text(p.Namespace), s.text(p.SchedulerName)
-	for i := range p.attained {
-		p.attained[i].condition = s.text(p.attained[i].condition)
+	if c := p.common; before.common.equal(c) {
+		p.common = before.common
+	} else {
+		p.common = s.commons.Get(c.key(), maxShared, func() *common { return c })
 	}
-	if p.extra != nil {
-		few := p.extra
-		p.extra = s.extras.Get(few.key(), maxShared, func() *extra { return few })
-	}
+	s.internConditions(p)
 	switch {
 	case p.Labels.Len() == 0:
 		p.Labels = Labels{}
-	case before.Labels.kept != nil && before.Labels.Equal(&p.Labels):
+	case before.Labels.areKept() && before.Labels.Equal(&p.Labels):
 		p.Labels = before.Labels
-	case p.Labels.kept == nil:
-		p.Labels = Labels{kept: s.set(p.Labels.object, p.Name)}
+	case !p.Labels.areKept():
+		p.Labels = Labels{s.set(p.Labels.set.object, p.Name)}
 	}
 }
 
-func (s *Interner) text(text string) string {
-	return s.texts.Get(text, maxShared, func() string { return text })
+// internConditions makes the pod share the types of its conditions.
+func (s *Interner) internConditions(p *Pod) {
+	if p.conditions != nil {
+		types := p.conditions.types
+		p.conditions.types = s.names.Get(strings.Join(*types, "\x00"), maxShared, func() *[]string { return types })
+	}
 }
 
 func (s *Interner) set(object map[string]string, pod string) *labelSet {
@@ -61,7 +62,7 @@ func (s *Interner) set(object map[string]string, pod string) *labelSet {
 		key.WriteByte(0)
 	}
 	return s.labels.Get(key.String(), maxShared, func() *labelSet {
-		set := &labelSet{names, make([]string, len(*names))}
+		set := &labelSet{names: names, values: make([]string, len(*names))}
 		for i, name := range *names {
 			if set.values[i] = object[name]; set.values[i] == pod {
 				set.values[i] = pod // as the pods of a StatefulSet have it
@@ -71,27 +72,37 @@ func (s *Interner) set(object map[string]string, pod string) *labelSet {
 	})
 }
 
+// equal reports whether both say the same.
+func (c *common) equal(other *common) bool {
+	return c.Namespace == other.Namespace && c.SchedulerName == other.SchedulerName && slices.Equal(c.gates, other.gates) &&
+		slices.Equal(c.podGroups, other.podGroups) && c.wants.Equal(other.wants)
+}
+
 // key is the same for pods that have the same.
-func (e *extra) key() string {
+func (c *common) key() string {
 	var key strings.Builder
-	for _, gate := range e.gates {
+	key.WriteString(c.Namespace)
+	key.WriteByte(0)
+	key.WriteString(c.SchedulerName)
+	key.WriteByte(0)
+	for _, gate := range c.gates {
 		key.WriteString(gate)
 		key.WriteByte(0)
 	}
-	for _, group := range e.podGroups {
+	for _, group := range c.podGroups {
 		key.WriteByte(1)
 		key.WriteString(group.String())
 	}
-	if e.wants != nil {
-		spec := corev1.PodSpec{NodeSelector: e.wants.NodeSelector, Affinity: e.wants.Affinity, Tolerations: e.wants.Tolerations}
+	if c.wants != nil {
+		spec := corev1.PodSpec{NodeSelector: c.wants.NodeSelector, Affinity: c.wants.Affinity, Tolerations: c.wants.Tolerations}
 		encoded, err := spec.Marshal() // a map in the order of its keys
 		if err != nil {
 			panic(fmt.Sprintf("marshalling a pod's own fields cannot fail: %v", err))
 		}
 		key.WriteByte(2)
 		key.Write(encoded)
-		key.WriteString(e.wants.Requests.Key())
-		key.WriteString(strconv.Itoa(int(e.wants.Priority)))
+		key.WriteString(c.wants.Requests.Key())
+		key.WriteString(strconv.Itoa(int(c.wants.Priority)))
 	}
 	return key.String()
 }

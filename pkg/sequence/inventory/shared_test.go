@@ -38,7 +38,7 @@ func TestPodsShareWhatTheyAskOfANode(t *testing.T) {
 		object := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: strings.Clone("shop"), Name: name}, Spec: corev1.PodSpec{SchedulerName: strings.Clone("ours")}}
 		change(object)
 		view := ViewPod(object)
-		shared.Intern(&view, &Pod{})
+		shared.Intern(&view, NoPod())
 		same := ViewPod(object)
 		assert.True(t, view.CountsAs(&same), "nothing is lost")
 		return &view
@@ -51,15 +51,37 @@ func TestPodsShareWhatTheyAskOfANode(t *testing.T) {
 		again := keep("second", change)
 		for other, first := range kept {
 			if name == other {
-				assert.Same(t, first.extra, again.extra, name)
+				assert.Same(t, first.common, again.common, name)
 				continue
 			}
-			assert.NotSame(t, first.extra, again.extra, "%s and %s", name, other)
+			assert.NotSame(t, first.common, again.common, "%s and %s", name, other)
 			assert.False(t, first.CountsAs(again), "%s and %s", name, other)
 		}
 		assert.Same(t, unsafe.StringData(kept[name].Namespace), unsafe.StringData(again.Namespace))
 		assert.Same(t, unsafe.StringData(kept[name].SchedulerName), unsafe.StringData(again.SchedulerName))
 	}
+}
+
+func TestPodsShareTheTypesOfTheirConditions(t *testing.T) {
+	shared := &Interner{}
+	view := func(types ...string) *Pod {
+		object := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "uid"}}
+		for _, condition := range types {
+			object.Status.Conditions = append(object.Status.Conditions,
+				corev1.PodCondition{Type: corev1.PodConditionType(strings.Clone(condition)), Status: corev1.ConditionTrue})
+		}
+		p := ViewPod(object)
+		return &p
+	}
+	first, second, other := view("A", "B"), view("A", "B"), view("A")
+	for _, p := range []*Pod{first, second, other} {
+		shared.Intern(p, NoPod())
+	}
+	assert.Same(t, first.conditions.types, second.conditions.types)
+	assert.NotSame(t, first.conditions.types, other.conditions.types)
+	other.Renew(view("A", "B"), shared)
+	assert.Same(t, first.conditions.types, other.conditions.types, "a version that counts as the one before shares them, too")
+	assert.Nil(t, view().conditions)
 }
 
 func TestWhatIsSharedIsBounded(t *testing.T) {
@@ -69,8 +91,7 @@ func TestWhatIsSharedIsBounded(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Namespace: strings.Repeat("a", n)},
 			Spec:       corev1.PodSpec{SchedulerName: strings.Repeat("b", n), NodeSelector: map[string]string{strings.Repeat("c", n): ""}},
 		})
-		shared.Intern(&view, &Pod{})
+		shared.Intern(&view, NoPod())
 	}
-	assert.LessOrEqual(t, shared.texts.Len(), 2*maxShared)
-	assert.LessOrEqual(t, shared.extras.Len(), 2*maxShared)
+	assert.LessOrEqual(t, shared.commons.Len(), 2*maxShared)
 }

@@ -122,7 +122,7 @@ func TestWhatAWorkloadWants(t *testing.T) {
 func TestHowAMemberCounts(t *testing.T) {
 	created := time.Unix(1_700_000_000, 0)
 	readyBefore := &inventory.Pod{Ready: true, ReadyAt: inventory.TimestampOf(created.Add(-time.Minute)), CreatedAt: inventory.TimestampOf(created.Add(-time.Hour))}
-	failed, replaced := &inventory.Pod{Failed: true}, &inventory.Pod{Failed: true, VerdictFacts: inventory.VerdictFacts{Owner: inventory.OwnerReference{UID: types.UID("u")}}}
+	failed, replaced := &inventory.Pod{Failed: true}, &inventory.Pod{Failed: true, OwnerUID: types.UID("u")}
 	assert.Equal(t, Member{Expected: true, Ready: true}, ByItself(readyBefore, inventory.Requirement{}, time.Time{}))
 	assert.Equal(t, Member{Expected: true, Stale: true}, ByItself(readyBefore, inventory.Requirement{}, created), "it was ready on another node of this name")
 	assert.Equal(t, Member{Expected: true, Failed: true}, ByItself(failed, inventory.Requirement{}, time.Time{}))

@@ -25,7 +25,7 @@ type UnsupportedPod struct {
 // UnsupportedPodOf returns what messages say of a pod.
 func UnsupportedPodOf(p *inventory.Pod) UnsupportedPod {
 	return UnsupportedPod{
-		Namespace: p.Namespace, Name: p.Name, Owned: p.Owner.UID != "", Routed: p.SchedulerName == corev1.DefaultSchedulerName,
+		Namespace: p.Namespace, Name: p.Name, Owned: p.OwnerUID != "", Routed: p.SchedulerName == corev1.DefaultSchedulerName,
 	}
 }
 
