@@ -114,10 +114,11 @@ func (k *knowledge) removeNode(name string, tx *transaction) {
 	}
 }
 
-// recountAfterBoot counts the pods on a node anew when it has booted, when its boot has settled, and when it is gone.
+// recountAfterBoot counts the pods that run on a node anew when it has booted, when its boot has settled, and when it is gone. No boot
+// takes back what has ended.
 func (k *knowledge) recountAfterBoot(node string, tx *transaction) {
 	n := k.nodes.viewOf(node)
-	for p := range k.nodes.pods[node] {
+	for p := range k.nodes.pods[node].all() {
 		view := *p.Pod
 		view.FollowBoot(n)
 		same := view.SameSinceBoot(p.Pod)

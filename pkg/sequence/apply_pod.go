@@ -123,7 +123,7 @@ func (k *knowledge) removePod(namespace, name string, uid types.UID, tx *transac
 	}
 	k.noteDeletedPod(p, tx)
 	delete(ns.pods, name)
-	k.nodes.movePod(p, p.Node, "")
+	k.nodes.movePod(p, p.runsOn(), "")
 	k.published.withdraw(p)
 	k.questions.forgetPod(p)
 	p.endDryRuns(p.memberships(), true, k.now)
@@ -154,7 +154,7 @@ func (k *knowledge) update(n *namespace, p, view *pod, replace bool, prepared *e
 	}
 	before := *p
 	*p = *view
-	k.nodes.movePod(p, before.Node, p.Node)
+	k.nodes.movePod(p, before.runsOn(), p.runsOn())
 	if p.places = before.places; replace {
 		p.setMemberships(n.place(p))
 		p.endDryRuns(before.memberships(), before.UID != p.UID, k.now)

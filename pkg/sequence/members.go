@@ -78,7 +78,7 @@ func (k *knowledge) link(p *pod, tx *transaction) {
 	}
 	k.podGroups.link(p)
 	if p.OwnerUID != "" {
-		insert(k.workloads.ownedPods, p.OwnerUID, p)
+		k.workloads.ownedPods.insert(p.OwnerUID, p)
 		k.workloads.countRevision(p, +1, tx)
 	}
 }
@@ -90,7 +90,7 @@ func (k *knowledge) unlink(p *pod, tx *transaction) {
 	}
 	k.podGroups.unlink(p)
 	if p.OwnerUID != "" {
-		remove(k.workloads.ownedPods, p.OwnerUID, p)
+		k.workloads.ownedPods.remove(p.OwnerUID, p)
 		k.workloads.countRevision(p, -1, tx)
 	}
 }

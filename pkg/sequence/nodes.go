@@ -21,16 +21,24 @@ func (all *nodes) enter(n, before *node) {
 
 func (all *nodes) removeHost(n *node) { remove(all.hosts, n.Hostname(), n.Name) }
 
-// movePod enters that a pod is on another node than before. A pod without a node is on none.
+// runsOn returns the name of the pod's node; empty if it has none, or has ended.
+func (p *pod) runsOn() string {
+	if p.Failed || p.Succeeded {
+		return ""
+	}
+	return p.Node
+}
+
+// movePod enters that a pod runs on another node than before, or on none.
 func (all *nodes) movePod(p *pod, from, to string) {
 	if from == to {
 		return
 	}
 	if from != "" {
-		remove(all.pods, from, p)
+		all.pods.remove(from, p)
 	}
 	if to != "" {
-		insert(all.pods, to, p)
+		all.pods.insert(to, p)
 	}
 }
 

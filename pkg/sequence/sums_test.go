@@ -45,7 +45,7 @@ func checkSums(e *Engine) error {
 			return fmt.Errorf("the equivalence class %q: %w", c.key, err)
 		}
 	}
-	return checkPodsOfNodes(e)
+	return checkPodIndexes(e)
 }
 
 // checkClass compares what each node is to an equivalence class, also to one that has no pods.
@@ -77,18 +77,45 @@ func checkClass(e *Engine, c *equivalenceClass) error {
 	return nil
 }
 
-// checkPodsOfNodes compares which pods are on which node.
-func checkPodsOfNodes(e *Engine) error {
-	want := map[string]map[*pod]struct{}{}
+// checkPodIndexes compares which pods run on which node, and whose the pods of sequences are.
+func checkPodIndexes(e *Engine) error {
+	onNodes, owned := smallSets[string, *pod]{}, smallSets[types.UID, *pod]{}
 	for _, ns := range e.namespaces {
 		for _, p := range ns.pods {
-			if p.Bound() {
-				insert(want, p.Node, p)
+			if p.Bound() && !p.Failed && !p.Succeeded {
+				onNodes.insert(p.Node, p)
+			}
+			if len(p.memberships()) > 0 && p.OwnerUID != "" {
+				owned.insert(p.OwnerUID, p)
 			}
 		}
 	}
-	if !maps.EqualFunc(want, e.nodes.pods, maps.Equal) {
-		return fmt.Errorf("the pods of nodes are %d nodes, want %d, or other pods", len(e.nodes.pods), len(want))
+	if err := comparePods(onNodes, e.nodes.pods); err != nil {
+		return fmt.Errorf("pods of nodes: %w", err)
+	}
+	if err := comparePods(owned, e.workloads.ownedPods); err != nil {
+		return fmt.Errorf("pods of owners: %w", err)
+	}
+	return nil
+}
+
+func comparePods[K comparable](want, got smallSets[K, *pod]) error {
+	if len(want) != len(got) {
+		return fmt.Errorf("there are %d, want %d", len(got), len(want))
+	}
+	for key, pods := range want {
+		if got[key] == nil || got[key].len() != pods.len() {
+			return fmt.Errorf("%v has other pods", key)
+		}
+		found := map[*pod]struct{}{}
+		for p := range got[key].all() {
+			found[p] = struct{}{}
+		}
+		for p := range pods.all() {
+			if _, has := found[p]; !has {
+				return fmt.Errorf("%v lacks %s", key, p.Name)
+			}
+		}
 	}
 	return nil
 }

@@ -1,6 +1,8 @@
 package sequence
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -71,9 +73,7 @@ func (all *workloads) ownerOf(p *pod) owner {
 func (all *workloads) podsOf(w *workload) []*pod {
 	var pods []*pod
 	add := func(uid types.UID) {
-		for p := range all.ownedPods[uid] {
-			pods = append(pods, p)
-		}
+		pods = slices.AppendSeq(pods, all.ownedPods[uid].all())
 	}
 	add(w.UID)
 	if w.Kind == inventory.KindDeployment {

@@ -132,7 +132,7 @@ type workloads struct {
 	// were complete.
 	unfinished map[types.UID]time.Time
 	// ownedPods are the pods that belong to some sequence, by the UID of their controller, known or not.
-	ownedPods map[types.UID]map[*pod]struct{}
+	ownedPods smallSets[types.UID, *pod]
 	// daemonPods counts, by the UID of a DaemonSet, its pods that belong to some sequence, by revision.
 	daemonPods map[types.UID]map[string]int
 	// daemons are the DaemonSets that sequences of scope Node select.
@@ -142,7 +142,7 @@ type workloads struct {
 func newWorkloads() workloads {
 	return workloads{
 		byUID: map[types.UID]*workload{}, byName: map[inventory.WorkloadKey]*workload{}, byNamespace: map[string]map[*workload]struct{}{},
-		ownedWorkloads: map[types.UID]map[*workload]struct{}{}, ownedPods: map[types.UID]map[*pod]struct{}{},
+		ownedWorkloads: map[types.UID]map[*workload]struct{}{}, ownedPods: smallSets[types.UID, *pod]{},
 		daemons: map[*workload]struct{}{}, unfinished: map[types.UID]time.Time{}, failedJobs: map[purpose]map[*workload]struct{}{}, daemonPods: map[types.UID]map[string]int{},
 	}
 }
@@ -173,13 +173,14 @@ type nodes struct {
 	byName map[string]*node
 	slots  []*node                        // each has a place of its own while it is there
 	hosts  map[string]map[string]struct{} // names of nodes by host name
-	pods   map[string]map[*pod]struct{}   // by the name of their node, which may not be known
+	// pods are those that have a node, which may not be known, and have not ended, by the name of the node.
+	pods smallSets[string, *pod]
 	// autoscaled are the slots of those that an autoscaler added.
 	autoscaled placement.SlotCount
 }
 
 func newNodes() nodes {
-	return nodes{byName: map[string]*node{}, hosts: map[string]map[string]struct{}{}, pods: map[string]map[*pod]struct{}{}}
+	return nodes{byName: map[string]*node{}, hosts: map[string]map[string]struct{}{}, pods: smallSets[string, *pod]{}}
 }
 
 // node is a node, and what it is to the engine.
