@@ -85,7 +85,7 @@ func (p *Player) try(ctx context.Context, step plan.Step) error {
 	case plan.Create:
 		return p.create(ctx, step)
 	case plan.Reboot:
-		return p.rebootSimulated(ctx, step)
+		return p.Site.RebootSimulated(ctx, step.Args[0], "at "+step.At.String())
 	}
 	policy := metav1.DeletePropagationBackground
 	if step.Verb == plan.DeleteAs {
