@@ -32,7 +32,7 @@ func TestMetricsAreServedWithTheCertificateThatIsGiven(t *testing.T) {
 			certFile, keyFile := filepath.Join(directory, "tls.crt"), filepath.Join(directory, "tls.key")
 			first := writeCertificate(t, certFile, keyFile)
 			var url string
-			env.startInstance(t, program, func(args []string) []string {
+			env.RunInstance(t, program, func(args []string) []string {
 				args = slices.DeleteFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--tls-") })
 				for _, arg := range args {
 					if name, value, _ := strings.Cut(arg, "="); name == port {

@@ -68,7 +68,7 @@ func TestFailOver(t *testing.T) {
 			s := newStoryIn(t, env)
 			leader := s.awaitLeader(program, "")
 			proxy := env.startProxy(t)
-			standby := env.startInstance(t, program, proxy.through(t))
+			standby := env.RunInstance(t, program, proxy.through(t))
 
 			s.Create(s.threeTiers().Obj())
 			s.createPods(s.pod("db"), s.gated("app").SchedulerName(stockScheduler), s.pod("web"))
@@ -106,7 +106,7 @@ func TestFailOver(t *testing.T) {
 
 		stopped := time.Now()
 		require.NoError(t, env.Signal(controlplane.PodSequenceScheduler, syscall.SIGSTOP))
-		env.startInstance(t, controlplane.PodSequenceScheduler, nil)
+		env.RunInstance(t, controlplane.PodSequenceScheduler, nil)
 		s.awaitLeader(controlplane.PodSequenceScheduler, leader)
 		require.NoError(t, env.Signal(controlplane.PodSequenceScheduler, syscall.SIGCONT))
 		env.referee.SchedulerStopped(ordercheck.Stop{From: stopped, To: time.Now()})

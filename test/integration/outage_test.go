@@ -42,7 +42,7 @@ func TestProgramsActSoonAfterAnOutageOfTheAPIServer(t *testing.T) {
 			for _, program := range ourPrograms {
 				if tc.leaderElection {
 					// The leader will end. The standby must have seen its lease before: it counts the 15 s from then.
-					standby := env.startInstance(t, program, nil)
+					standby := env.RunInstance(t, program, nil)
 					cluster.Await(t, "the standby of "+program+" to run for the lease", func() bool {
 						return occurrences(t, standby.Log, "ttempting to acquire leader lease") > 0
 					})
@@ -77,7 +77,7 @@ func TestProgramsWaitForTheAPIServerAtTheirStart(t *testing.T) {
 	logs, ended := map[string]string{}, make(chan string, len(ourPrograms))
 	for _, program := range ourPrograms {
 		var health string
-		instance := env.startInstance(t, program, func(args []string) []string {
+		instance := env.RunInstance(t, program, func(args []string) []string {
 			health = healthAddress(args)
 			return args
 		})

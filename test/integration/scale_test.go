@@ -79,7 +79,7 @@ func BenchmarkFailOver(b *testing.B) {
 			kill := func() { require.NoError(b, env.Kill(s.Ctx, controlplane.PodSequenceScheduler)) }
 			var took []time.Duration
 			for b.Loop() {
-				standby := env.startInstance(b, controlplane.PodSequenceScheduler, nil)
+				standby := env.RunInstance(b, controlplane.PodSequenceScheduler, nil)
 				s.Await("the standby to wait for the lease", func() bool { return isUp(standby) })
 				kill()
 				begin := time.Now()

@@ -73,9 +73,9 @@ func TestLeaderIsCutOff(t *testing.T) {
 			require.NoError(t, env.Kill(s.Ctx, program))
 			ended := s.leaseHolder(program)
 			proxy := env.startProxy(t)
-			leader := env.startInstance(t, program, proxy.through(t))
+			leader := env.RunInstance(t, program, proxy.through(t))
 			cutOff := s.awaitLeader(program, ended) // which is behind the proxy
-			standby := env.startInstance(t, program, nil)
+			standby := env.RunInstance(t, program, nil)
 
 			s.Create(s.threeTiers().Obj())
 			s.createPods(s.pod("db"), s.gated("app").SchedulerName(stockScheduler), s.pod("web"))

@@ -20,7 +20,7 @@ import (
 func slowWatch(t *testing.T, env *environment) (*story, *proxy) {
 	s := newStoryIn(t, env)
 	proxy := env.startProxy(t)
-	scheduler := env.startInstance(t, controlplane.PodSequenceScheduler, proxy.through(t))
+	scheduler := env.RunInstance(t, controlplane.PodSequenceScheduler, proxy.through(t))
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Log("the scheduler's log is", scheduler.Log)
@@ -159,7 +159,7 @@ func TestWatches(t *testing.T) {
 			}
 			return false
 		})
-		env.startInstance(t, controlplane.PodSequenceScheduler, proxy.through(t))
+		env.RunInstance(t, controlplane.PodSequenceScheduler, proxy.through(t))
 		s.Create(s.threeTiers().Obj())
 		s.createPods(s.pod("db"), s.pod("app"), s.pod("web"), s.pod("free"))
 		before := proxy.asked(isSequences)

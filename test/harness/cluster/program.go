@@ -7,11 +7,13 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"example.com/podsequence/tools/sandbox/childprocess"
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
@@ -22,7 +24,7 @@ type Program struct {
 	Log string
 }
 
-// Run runs one of our programs until the test ends, or kills it.
+// Run runs one of our programs until the test ends, or kills it. It ends with this process at the latest.
 func (c *Cluster) Run(t testing.TB, program string, args ...string) *Program {
 	t.Helper()
 	bin, err := controlplane.FindBin()
@@ -31,14 +33,35 @@ func (c *Cluster) Run(t testing.TB, program string, args ...string) *Program {
 	require.NoError(t, err)
 	command := exec.Command(filepath.Join(bin, program), args...)
 	command.Stdout, command.Stderr = log, log
-	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
-	require.NoError(t, command.Start())
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	require.NoError(t, childprocess.Start(command))
 	require.NoError(t, log.Close())
 	t.Cleanup(func() {
 		_ = command.Process.Kill()
 		_ = command.Wait() // it was killed
 	})
 	return &Program{Cmd: command, Log: log.Name()}
+}
+
+// RunInstance runs another instance of one of our programs, with the arguments of the cluster's own but ports of its own. change, if it is
+// not nil, may change the arguments.
+func (c *Cluster) RunInstance(t testing.TB, program string, change func(args []string) []string) *Program {
+	t.Helper()
+	args := c.Args(t, program)
+	for i, arg := range args {
+		name, value, _ := strings.Cut(arg, "=")
+		port, address := FreeAddress(t)
+		switch {
+		case name == "--secure-port":
+			args[i] = name + "=" + strconv.Itoa(port)
+		case strings.HasSuffix(name, "-bind-address") && value != "127.0.0.1":
+			args[i] = name + "=" + address
+		}
+	}
+	if change != nil {
+		args = change(args)
+	}
+	return c.Run(t, program, args...)
 }
 
 // Args are the arguments with which the cluster runs a component.
