@@ -191,7 +191,7 @@ func waitForDefinitions(ctx context.Context, config *rest.Config, definitions []
 	for _, definition := range definitions {
 		named := cache.NewListWatchFromClient(clientset.ApiextensionsV1().RESTClient(), "customresourcedefinitions", "",
 			fields.OneTermEqualSelector(metav1.ObjectNameField, definition.GetName()))
-		err := waitFor(ctx, definition.GetName(), named, &apiextensionsv1.CustomResourceDefinition{}, established)
+		err := waitFor(ctx, startTimeout, definition.GetName(), named, &apiextensionsv1.CustomResourceDefinition{}, established)
 		if err != nil {
 			return err
 		}

@@ -26,6 +26,9 @@ const (
 // heartbeat stage, which is long so that many nodes make little traffic.
 const simulatedGracePeriod = 20 * time.Minute
 
+// perNode is how much longer each node may take to be ready: thousands take more than a minute on a busy machine.
+const perNode = 30 * time.Millisecond
+
 // zones are given to the nodes in turn.
 var zones = []string{"zone-a", "zone-b", "zone-c"}
 
@@ -68,7 +71,8 @@ func waitForNodes(ctx context.Context, client kubernetes.Interface, count int) e
 	}
 	ready := map[string]bool{}
 	nodes := cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "nodes", "", fields.Everything())
-	return waitFor(ctx, "nodes to be ready", nodes, &corev1.Node{}, func(object runtime.Object) bool {
+	timeout := startTimeout + time.Duration(count)*perNode
+	return waitFor(ctx, timeout, "nodes to be ready", nodes, &corev1.Node{}, func(object runtime.Object) bool {
 		if node := object.(*corev1.Node); takesPods(node) {
 			ready[node.Name] = true
 		}
@@ -96,15 +100,15 @@ func takesPods(node *corev1.Node) bool {
 func waitForDefaultServiceAccount(ctx context.Context, client kubernetes.Interface) error {
 	accounts := cache.NewListWatchFromClient(client.CoreV1().RESTClient(), "serviceaccounts", metav1.NamespaceDefault,
 		fields.OneTermEqualSelector(metav1.ObjectNameField, "default"))
-	return waitFor(ctx, "default service account", accounts, &corev1.ServiceAccount{},
+	return waitFor(ctx, startTimeout, "default service account", accounts, &corev1.ServiceAccount{},
 		func(runtime.Object) bool { return true })
 }
 
 // waitFor watches objects, those that exist already included, until one of them fulfils the condition.
 func waitFor(
-	ctx context.Context, what string, objects cache.ListerWatcher, kind runtime.Object, done func(runtime.Object) bool,
+	ctx context.Context, timeout time.Duration, what string, objects cache.ListerWatcher, kind runtime.Object, done func(runtime.Object) bool,
 ) error {
-	ctx, cancel := context.WithTimeout(ctx, startTimeout)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	_, err := watchtools.UntilWithSync(ctx, objects, kind, nil, func(event watch.Event) (bool, error) {
 		return event.Type != watch.Deleted && done(event.Object), nil
