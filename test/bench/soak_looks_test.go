@@ -56,7 +56,7 @@ func (s *soak) measure(long time.Duration) {
 			over = true
 		case <-s.interrupted.Done():
 			progress("soak: interrupted after %.0f minutes", s.minutes(time.Now()))
-			over = true
+			over, s.cutShort = true, true
 		}
 	}
 	s.long = time.Since(s.began)

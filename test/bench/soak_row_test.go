@@ -46,9 +46,12 @@ func (s *soak) row() row {
 	r := row{
 		number: soakRow, name: "soak",
 		question: fmt.Sprintf("Do memory and latency stay what they are for %s, at half the load of the machine at most? %d nodes, %d pods, "+
-			"rollouts and reboots all the time, changes of leaders before and after", rounded(s.long), *soakNodes, len(s.applications)*podsPerApplication),
+			"rollouts and reboots all the time, changes of leaders before", rounded(s.long), *soakNodes, len(s.applications)*podsPerApplication),
 		axes:  axes{X: "minutes", Y: "MiB; ms; percent of the processors", LogY: true},
 		notes: s.notes(),
+	}
+	if !s.cutShort {
+		r.question += " and after"
 	}
 	for _, c := range []claim{
 		{
@@ -85,8 +88,9 @@ func (s *soak) notes() []string {
 			"before what is measured, and after it, so that it has one leader of each program. Each has a standby, with a lease of the shipped " +
 			"length. Others are what else ran on the machine.",
 	}
-	if s.long < *soakFor-time.Minute {
-		notes = append(notes, fmt.Sprintf("It was to last %s and was interrupted after %s.", rounded(*soakFor), rounded(s.long)))
+	if s.cutShort {
+		notes = append(notes, fmt.Sprintf("It was to last %s and was interrupted after %s, so that the leaders did not change once more.",
+			rounded(*soakFor), rounded(s.long)))
 	}
 	if len(s.order.incomplete) > 0 {
 		notes = append(notes, "The referees may have missed something: "+strings.Join(s.order.incomplete, "; ")+".")
@@ -106,7 +110,7 @@ func rounded(long time.Duration) string {
 func (s *soak) highPercent() int { return highPercentile(len(s.latencies()) / 4) }
 
 func (s *soak) highLatency() string {
-	return fmt.Sprintf("Ready to binding, %dth percentile ms", s.highPercent())
+	return fmt.Sprintf("Ready to binding, p%d ms", s.highPercent())
 }
 
 func (s *soak) measured() map[string][]measurement {
@@ -175,7 +179,7 @@ func TestASoakIsJudged(t *testing.T) {
 	}
 	assert.Equal(t, map[string]string{
 		processorLoad: "30 met", schedulerMemory: "1.50 **missed**", controllerMemory: "1 met", medianLatency: "1 met",
-		"Ready to binding, 99th percentile ms": "2.21 **missed**", referees: "0 met", leaderChange: "19 ",
+		"Ready to binding, p99 ms": "2.21 **missed**", referees: "0 met", leaderChange: "19 ",
 	}, got)
 }
 
@@ -209,9 +213,11 @@ func TestASoakSaysHowLongItWas(t *testing.T) {
 	s := sampleSoak()
 	assert.Contains(t, s.row().question, "for 6h0m, ", "the second more is not worth a word")
 	assert.NotContains(t, strings.Join(s.notes(), " "), "interrupted")
-	s.long = 100 * time.Minute
+	assert.Contains(t, s.row().question, "changes of leaders before and after")
+	s.long, s.cutShort = 100*time.Minute, true
 	assert.Contains(t, s.row().question, "for 1h40m, ")
-	assert.Contains(t, strings.Join(s.notes(), " "), "It was to last 6h0m and was interrupted after 1h40m.")
+	assert.NotContains(t, s.row().question, "and after")
+	assert.Contains(t, strings.Join(s.notes(), " "), "It was to last 6h0m and was interrupted after 1h40m")
 	s.long = 45 * time.Second
 	assert.Contains(t, s.row().question, "for 45s, ")
 }

@@ -44,7 +44,7 @@ func BenchmarkSoak(b *testing.B) {
 	s.changeLeaders()
 	s.settle()
 	s.measure(*soakFor)
-	if s.interrupted.Err() == nil {
+	if !s.cutShort {
 		s.changeLeaders()
 	}
 	s.endEvents()
@@ -67,11 +67,13 @@ type soak struct {
 	endEvents func()
 
 	// What is measured, from began on.
-	began   time.Time
-	long    time.Duration
-	memory  map[string][]point // MiB of each program's leader, by minutes
-	load    load
-	changes []float64 // seconds in which nothing was scheduled
+	began time.Time
+	long  time.Duration
+	// cutShort says that the user wanted no more before its end.
+	cutShort bool
+	memory   map[string][]point // MiB of each program's leader, by minutes
+	load     load
+	changes  []float64 // seconds in which nothing was scheduled
 
 	// What has happened. Only who makes it happen writes it, until endEvents.
 	rollouts, reboots, leaders int
