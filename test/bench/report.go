@@ -30,7 +30,7 @@ const introduction = `# Benchmarks
 What PodSequence costs, compared with alternatives. ` + "`make bench`" + ` measures all rows and writes this page; ` + "`make bench ROW=5`" + `
 measures one row, ` + "`WORK=1`" + ` only counts instructions, and ` + "`SHORT=1`" + ` tries all rows in small and fails if a count has grown by 5%.
 
-Rows 1, 3, 4 and 8 exist twice. "Work" counts the instructions of one program in user space, with callgrind: the same on a busy machine
+Rows 1 to 4 and 8 exist twice. "Work" counts the instructions of one program in user space, with callgrind: the same on a busy machine
 and on a quiet one. The program runs on one processor and collects no garbage meanwhile. It runs some fifty times slower than usual, so
 what it does at an interval, and not for each pod, is counted too often. The other rows measure time, on a machine that does nothing else.
 

@@ -24,7 +24,6 @@ import (
 const (
 	// shopNumber is the row that the picture in README shows.
 	shopNumber = 12
-	shopTiers  = 5
 	// ourWay is the variant that the picture highlights.
 	ourWay = "PodSequence"
 	// rivalsFile is the picture for README, from the page.
@@ -35,8 +34,9 @@ const (
 	helmAgent = "Helm/"
 )
 
-// perTier is how many pods a tier of the shop has.
-func perTier() int { return inFull(200, 10) }
+// shopTiers is how many tiers the shop has, and perTier how many pods each of them.
+func shopTiers() int { return inFull(5, 2) }
+func perTier() int   { return inFull(200, 10) }
 
 func shopRow() row {
 	const none, ours, lite, argo = "no order at all", ourWay, "PodSequence, lite mode", "Argo-like sync waves"
@@ -121,7 +121,7 @@ func measureShop(b *testing.B, way shopWay) measurement {
 	}, programs[1:]...)
 	defer s.close()
 	var tiers []*appsv1.Deployment
-	for i := range shopTiers {
+	for i := range shopTiers() {
 		tiers = append(tiers, shopTier(way, i))
 	}
 	start, finish := way.deploy(s, tiers)
@@ -142,7 +142,7 @@ func measureShop(b *testing.B, way shopWay) measurement {
 	}
 	m := s.startMeter(programs)
 	start()
-	ready := k.awaitReady(shopTiers * perTier())
+	ready := k.awaitReady(shopTiers() * perTier())
 	others := finish()
 	if waiting != nil {
 		others += waiting.end()
@@ -155,7 +155,7 @@ func measureShop(b *testing.B, way shopWay) measurement {
 	}
 	measured.figures[early] = float64(outOfTurn(order, ready))
 	if way.waits {
-		s.measureKubectl(measured, (shopTiers-1)*perTier())
+		s.measureKubectl(measured, (shopTiers()-1)*perTier())
 	}
 	return measured
 }
@@ -164,7 +164,7 @@ func tierName(i int) string { return numbered("tier", i) }
 
 func shopSequence() *v1alpha1.PodSequence {
 	sequence := &v1alpha1.PodSequence{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "shop"}}
-	for i := range shopTiers {
+	for i := range shopTiers() {
 		sequence.Spec.PodGroups = append(sequence.Spec.PodGroups, v1alpha1.PodGroup{Name: tierName(i), PodSelector: tier(tierName(i))})
 	}
 	return sequence

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -66,11 +67,10 @@ func measureAnew(measure func(b *testing.B, turn int) measurement) func(b *testi
 }
 
 func allRows() []row {
-	return []row{
-		workIdleRow(), workHeldRow(), workChurnRow(), workGrowthRow(),
+	return append(workRows(),
 		idleRow(), batchingRow(), heldRow(), churnRow(), releaseRow(), nodeRow(), requestsRow(), growthRow(), restartRow(), tierRow(),
 		shopRow(), driversRow(),
-	}
+	)
 }
 
 // BenchmarkRows measures rows of the table. It is no benchmark in the sense of go test: run it by `make bench`, or with
@@ -146,33 +146,60 @@ func nameOf(rows []row) string {
 }
 
 // measure measures all variants of rows of a series in turn, as often as the row asks that asks for most turns. Each turn begins with
-// another variant, so that none always comes after the same one.
+// another variant, so that none always comes after the same one. A trial, which judges no time, measures several at a time.
 func measure(b *testing.B, rows []row) map[string][]measurement {
 	turns := 0
 	var variants []variant
-	var run []func(int) measurement
 	for _, r := range rows {
 		progress("row %d: %s", r.number, r.question)
 		turns = max(turns, inFull(r.turns, 1))
 		for _, v := range r.variants {
-			if slices.ContainsFunc(variants, func(other variant) bool { return other.name == v.name }) {
-				continue
+			if !slices.ContainsFunc(variants, func(other variant) bool { return other.name == v.name }) {
+				variants = append(variants, v)
 			}
-			variants = append(variants, v)
-			run = append(run, v.start(b))
 		}
 	}
+	lanes := inFull(1, 2*runtime.NumCPU())
+	run := make([]func(int) measurement, len(variants))
+	inLanes(b, lanes, len(variants), func(i int) { run[i] = variants[i].start(b) })
 	measured := map[string][]measurement{}
 	for turn := range turns {
-		for place := range variants {
+		found := make([]measurement, len(variants))
+		inLanes(b, lanes, len(variants), func(place int) {
 			i := (place + turn) % len(variants)
-			v, began := variants[i], time.Now()
-			m := run[i](turn)
-			measured[v.name] = append(measured[v.name], m)
-			progress("%s, turn %d of %d, %s: %s; took %.0f s", nameOf(rows), turn+1, turns, v.name, m, time.Since(began).Seconds())
+			began := time.Now()
+			found[i] = run[i](turn)
+			progress("%s, turn %d of %d, %s: %s; took %.0f s", nameOf(rows), turn+1, turns, variants[i].name, found[i], time.Since(began).Seconds())
+		})
+		for i, v := range variants {
+			measured[v.name] = append(measured[v.name], found[i])
 		}
 	}
 	return measured
+}
+
+// inLanes does something for each number below count, in so many goroutines. One that fails the benchmark ends it when the others are done.
+func inLanes(b *testing.B, lanes, count int, do func(i int)) {
+	b.Helper()
+	if lanes == 1 {
+		for i := range count {
+			do(i)
+		}
+		return
+	}
+	free := make(chan struct{}, lanes)
+	var doing sync.WaitGroup
+	for i := range count {
+		free <- struct{}{}
+		doing.Go(func() {
+			defer func() { <-free }()
+			do(i)
+		})
+	}
+	doing.Wait()
+	if b.Failed() {
+		b.FailNow()
+	}
 }
 
 func (r row) conclude(b *testing.B, measured map[string][]measurement) result {

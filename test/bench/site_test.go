@@ -197,6 +197,11 @@ type bindings struct {
 // watchBindings sees all pods that are bound from now on, and takes those that are bound already as bound now.
 func (s *site) watchBindings() *bindings {
 	s.b.Helper()
+	return s.watchBindingsIn(namespace)
+}
+
+func (s *site) watchBindingsIn(namespace string) *bindings {
+	s.b.Helper()
 	seen := &bindings{at: map[string]time.Time{}}
 	ctx, stop := context.WithCancel(s.ctx)
 	s.AtStop(func() error { stop(); return nil })

@@ -2,15 +2,19 @@ package bench
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"runtime"
 	"strconv"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
+	"golang.org/x/sync/errgroup"
 )
 
 // engineBenchmark is a benchmark of the engine that runs with each of some numbers of pods.
@@ -41,11 +45,22 @@ func workGrowthRow() row {
 			program := compileEngine(b)
 			return func(int) measurement {
 				m := measurement{figures: map[string]float64{}}
+				var lock sync.Mutex
+				// Counts do not depend on what else the machine does.
+				var counting errgroup.Group
+				counting.SetLimit(runtime.NumCPU())
 				for _, e := range engineBenchmarks {
 					for _, pods := range []int{small, large} {
-						m.figures[e.figure(pods)] = e.instructions(b, program, pods)
+						counting.Go(func() error {
+							instructions, err := e.instructions(b.Context(), program, pods)
+							lock.Lock()
+							defer lock.Unlock()
+							m.figures[e.figure(pods)] = instructions
+							return err
+						})
 					}
 				}
+				require.NoError(b, counting.Wait())
 				return m
 			}
 		}}},
@@ -70,25 +85,33 @@ func compileEngine(b *testing.B) (program string) {
 }
 
 // instructions returns how many one operation takes.
-func (e engineBenchmark) instructions(b *testing.B, program string, pods int) float64 {
-	b.Helper()
-	return (e.count(b, program, pods, e.many) - e.count(b, program, pods, e.few)) / float64(e.many-e.few)
+func (e engineBenchmark) instructions(ctx context.Context, program string, pods int) (float64, error) {
+	few, err := e.count(ctx, program, pods, e.few)
+	if err != nil {
+		return 0, err
+	}
+	many, err := e.count(ctx, program, pods, e.many)
+	return (many - few) / float64(e.many-e.few), err
 }
 
 var collected = regexp.MustCompile(`Collected : (\d+)`)
 
 // count returns how many instructions the program takes for so many operations.
-func (e engineBenchmark) count(b *testing.B, program string, pods, operations int) float64 {
-	b.Helper()
-	command := exec.CommandContext(b.Context(), countingTool, "--tool=callgrind", "--callgrind-out-file="+os.DevNull, program,
+func (e engineBenchmark) count(ctx context.Context, program string, pods, operations int) (float64, error) {
+	command := exec.CommandContext(ctx, countingTool, "--tool=callgrind", "--callgrind-out-file="+os.DevNull, program,
 		"-test.run=^$", fmt.Sprintf("-test.bench=^Benchmark%s$/^pods=%d$", e.name, pods), fmt.Sprintf("-test.benchtime=%dx", operations))
 	command.Env = countedEnvironment()
 	output, err := command.CombinedOutput()
-	require.NoError(b, err, "%s of the engine: %s", e.name, last(output, 4000))
+	if err != nil {
+		return 0, fmt.Errorf("count %s of the engine: %w: %s", e.name, err, last(output, 4000))
+	}
 	found := collected.FindSubmatch(output)
-	require.NotNil(b, found, "%s counted nothing: %s", countingTool, last(output, 4000))
-	require.True(b, bytes.Contains(output, []byte("Benchmark"+e.name)), "no such benchmark: %s", last(output, 4000))
+	if found == nil || !bytes.Contains(output, []byte("Benchmark"+e.name)) {
+		return 0, fmt.Errorf("count %s of the engine: no such benchmark, or no count: %s", e.name, last(output, 4000))
+	}
 	count, err := strconv.ParseFloat(string(found[1]), 64)
-	require.NoError(b, err)
-	return count
+	if err != nil {
+		return 0, fmt.Errorf("count %s of the engine: %w", e.name, err)
+	}
+	return count, nil
 }

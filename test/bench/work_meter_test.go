@@ -18,12 +18,14 @@ import (
 	"k8s.io/client-go/rest"
 
 	"example.com/podsequence/test/harness/cluster"
-	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // countingTool counts the instructions of a process in user space, whatever else the machine does. Processors have counters of their
 // own for this, which virtual machines seldom pass on.
 const countingTool = "valgrind"
+
+// syncedMetric is 1 once one of our programs knows all it must know.
+const syncedMetric = "podsequence_engine_synced"
 
 var profiles = flag.String("profiles", "", "`directory` in which callgrind's files stay; they name functions if the program was built with symbols")
 
@@ -49,13 +51,11 @@ type work struct {
 	spent map[string]time.Duration
 }
 
-// startCounted runs a program that was killed in the cluster with more arguments, and waits until it is ready. Nothing is counted yet.
-func (s *site) startCounted(program string, args ...string) *counted {
+// startCounted runs a program that was killed in the cluster, from a file and with more arguments. Nothing is counted yet.
+func (s *site) startCounted(program, file string, args ...string) *counted {
 	s.b.Helper()
 	tool, err := exec.LookPath(countingTool)
 	require.NoError(s.b, err, "instructions are counted by %s, which must be installed", countingTool)
-	bin, err := controlplane.FindBin()
-	require.NoError(s.b, err)
 	dir := s.b.TempDir()
 	if *profiles != "" {
 		dir, err = os.MkdirTemp(*profiles, program+"-")
@@ -65,7 +65,7 @@ func (s *site) startCounted(program string, args ...string) *counted {
 	log, err := os.OpenFile(s.Log(program), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	require.NoError(s.b, err)
 	args = append(append([]string{
-		"--tool=callgrind", "--instr-atstart=no", "--callgrind-out-file=" + c.files, filepath.Join(bin, program),
+		"--tool=callgrind", "--instr-atstart=no", "--callgrind-out-file=" + c.files, file,
 	}, s.Args(s.b, program)...), args...)
 	c.process = exec.Command(tool, args...)
 	c.process.Env = countedEnvironment()
@@ -78,18 +78,23 @@ func (s *site) startCounted(program string, args ...string) *counted {
 	}()
 	require.NoError(s.b, log.Close())
 	s.b.Cleanup(c.stop)
-	administrator, err := rest.HTTPClientFor(s.Config())
-	require.NoError(s.b, err)
-	url, err := s.URL(program)
-	require.NoError(s.b, err)
-	s.await(program+" to be ready", func() bool {
+	return c
+}
+
+// awaitReady waits until the program says that it is ready.
+func (c *counted) awaitReady() {
+	c.b.Helper()
+	administrator, err := rest.HTTPClientFor(c.Config())
+	require.NoError(c.b, err)
+	url, err := c.URL(c.name)
+	require.NoError(c.b, err)
+	c.await(c.name+" to be ready", func() bool {
 		response, err := administrator.Get(url + "/readyz")
 		if err != nil {
 			return false
 		}
 		return response.Body.Close() == nil && response.StatusCode == http.StatusOK
 	})
-	return c
 }
 
 // countedEnvironment is that of a process of which the instructions are counted. It has one processor, so that no thread of its runtime

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 
@@ -14,55 +15,80 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
-// These rows ask what rows 1, 3 and 4 ask, and count the scheduler's instructions for so many pods. So they need no quiet machine, and fewer
-// turns; but a count is not a time. Row 2 is left out: what the scheduler keeps of a batch lasts for half a second, in which one that is
-// slowed down by the count schedules two pods.
+// These rows ask what rows 1 to 4 ask, and count the scheduler's instructions for so many pods. So they need no quiet machine, and fewer
+// turns; but a count is not a time.
 
 const (
 	instructionsPerPod = "instructions a pod"
 	bytesPerPod        = "bytes allocated a pod"
 	// apiServerTime is of a pod.
 	apiServerTime = "CPU us of the API server"
+	// hintsPerPod is the part of the pods that were scheduled as one of a batch.
+	hintsPerPod = "scheduled by the hint of a batch"
+	// ofController is the controller's work for a change of readiness.
+	ofController = "instructions of the controller a change"
 
-	pluginOff    = "plugin off"
-	pluginOn     = "plugin on"
-	pluginBeside = "plugin on, a sequence in their namespace"
-	workTurns    = 5
+	pluginOff = "plugin off"
+	pluginOn  = "plugin on"
+	workTurns = 5
+)
+
+// Of what is counted one after the other, by the same scheduler.
+const (
+	besideSequence = ", a sequence in their namespace"
+	withChurn      = ", with churn"
 )
 
 // workload is what the scheduler does while its instructions are counted.
 type workload struct {
 	// plugin says whether the scheduler runs with ours.
 	plugin bool
-	// gated are held by native gates, and waiting by a sequence if the plugin is on.
-	gated, waiting int
-	// changes of readiness are made with each pod: the pods of a group that is never complete change in turn.
-	changes int
-	// changed is how many have been made.
-	changed int
-	// sequenceBeside puts a sequence into the namespace of the pods, which it does not select.
-	sequenceBeside bool
+	// batched says that the scheduler may batch pods, which all want the same port.
+	batched bool
+	// spans are counted one after the other.
+	spans []span
 }
 
-func workIdleRow() row {
+// span is something of which the instructions are counted: pods that come, a few at a time.
+type span struct {
+	// of ends the names of its figures.
+	of        string
+	namespace string
+	// changes is true if a pod that others wait for changes its readiness with each pod.
+	changes bool
+}
+
+// workSeries are the rows that count the scheduler's instructions. In a trial, variants on different grounds are counted at a time.
+const workSeries = "work"
+
+func workRows() []row {
+	idle, held := &ground{}, workHeldVariants()
+	return []row{workHeldRow(held), workChurnRow(held), workIdleRow(idle), workBatchingRow(idle), workGrowthRow()}
+}
+
+func workIdleRow(at *ground) row {
+	spans := []span{{namespace: namespace}, {of: besideSequence, namespace: heldNamespace}}
 	return row{
-		number: 1, work: true, name: "idle-work", turns: workTurns,
+		number: 1, work: true, name: "idle-work", turns: workTurns, series: workSeries,
 		question: "What does the plugin cost pods in no sequence, with the kinds installed and a sequence elsewhere? 5,000 nodes, 100 pods",
 		variants: []variant{
-			workVariant(pluginOff, workload{}), workVariant(pluginOn, workload{plugin: true}),
-			workVariant(pluginBeside, workload{plugin: true, sequenceBeside: true}),
+			at.variant(pluginOff, workload{spans: spans}), at.variant(pluginOn, workload{plugin: true, spans: spans}),
 		},
 		claims: []claim{
 			{text: "instructions of the scheduler, plugin on / off", of: pluginOn, to: pluginOff, figure: instructionsPerPod, atMost: new(1.02)},
-			{text: "the same, with the sequence in their namespace", of: pluginBeside, to: pluginOff, figure: instructionsPerPod, atMost: new(1.02)},
+			{
+				text: "the same, with the sequence in their namespace", of: pluginOn, to: pluginOff, figure: instructionsPerPod + besideSequence,
+				atMost: new(1.02),
+			},
 		},
-		notes: []string{whatThePluginCosts},
+		notes: []string{whatThePluginCosts, whatIsCounted},
 	}
 }
 
@@ -73,163 +99,301 @@ const whatThePluginCosts = "Two things make the difference. The plugin has a wat
 	"instructions a list): at most ten times a second, for all pods that came meanwhile. A scheduler that is slowed down by the count makes more " +
 	"lists for each pod than a real one, so the figure is too high by what these cost."
 
-const workHeldSeries = "held-work"
-
-func workHeldRow() row {
-	held := inFull(10_000, 200)
+func workBatchingRow(at *ground) row {
+	const off, on = "batched, plugin off", "batched, plugin on"
+	spans := []span{{namespace: namespace}}
 	return row{
-		number: 3, work: true, name: "held-work", turns: workTurns, series: workHeldSeries,
-		question: "What do 10,000 held pods cost 100 other ones? 5,000 nodes",
+		number: 2, work: true, name: "batching-work", turns: workTurns, series: workSeries,
+		question: "What does the plugin cost pods that are scheduled in batches? 5,000 nodes, 100 pods that all want the same port",
 		variants: []variant{
-			workVariant(heldByGates, workload{gated: held}), workVariant(heldByUs, workload{plugin: true, waiting: held}),
+			at.variant(off, workload{batched: true, spans: spans}), at.variant(on, workload{batched: true, plugin: true, spans: spans}),
 		},
+		claims: []claim{
+			{text: "pods that were scheduled as one of a batch, plugin on / off", of: on, to: off, figure: hintsPerPod, atLeast: new(0.97)},
+			{text: "instructions of the scheduler, plugin on / off", of: on, to: off, figure: instructionsPerPod, atMost: new(1.03)},
+		},
+		notes: []string{whatIsCounted},
+	}
+}
+
+// workHeldVariants are counted without churn, and then with it.
+func workHeldVariants() []variant {
+	held := inFull(10_000, 200)
+	spans := []span{{namespace: namespace}, {of: withChurn, namespace: namespace, changes: true}}
+	return []variant{
+		(&ground{gated: held}).variant(heldByGates, workload{spans: spans}),
+		(&ground{waiting: held}).variant(heldByUs, workload{plugin: true, spans: spans}),
+	}
+}
+
+func workHeldRow(variants []variant) row {
+	return row{
+		number: 3, work: true, name: "held-work", turns: workTurns, series: workSeries,
+		question: "What do 10,000 held pods cost 100 other ones? 5,000 nodes",
+		variants: variants,
 		claims: []claim{
 			{text: "instructions of the scheduler, held by us / by native gates", of: heldByUs, to: heldByGates, figure: instructionsPerPod, atMost: new(1.02)},
 		},
-		notes: []string{whatThePluginCosts, "Messages are off: there are ten a second at most, and a second is too short for a scheduler that is slowed down by the count."},
+		notes: []string{
+			whatThePluginCosts, whatIsCounted,
+			"Messages are off: there are ten a second at most, and a second is too short for a scheduler that is slowed down by the count.",
+		},
 	}
 }
 
-func workChurnRow() row {
-	const ours, gates = "held by us, with churn", "held by native gates, plugin off, with churn"
-	held := inFull(10_000, 200)
+func workChurnRow(variants []variant) row {
 	return row{
-		number: 4, work: true, name: "churn-work", turns: workTurns, series: workHeldSeries,
+		number: 4, work: true, name: "churn-work", turns: workTurns, series: workSeries,
 		question: "What does a change of readiness with each pod cost, of pods that the 10,000 held ones of row 3 wait for?",
-		variants: []variant{
-			workVariant(gates, workload{gated: held, changes: 1}),
-			workVariant(ours, workload{plugin: true, waiting: held, changes: 1}),
-		},
+		variants: variants,
 		claims: []claim{
-			{text: "instructions of the scheduler, held by us / by native gates", of: ours, to: gates, figure: instructionsPerPod, atMost: new(1.03)},
+			{
+				text: "instructions of the scheduler, held by us / by native gates", of: heldByUs, to: heldByGates,
+				figure: instructionsPerPod + withChurn, atMost: new(1.03),
+			},
+		},
+		notes: []string{
+			"The controller's instructions are counted after those of the scheduler: it sees all changes at once, and what is counted ends when " +
+				"status says so. It writes the status once a second at most, whatever changes meanwhile; as the count slows it down, it writes more " +
+				"often for each change than it would at 200 changes a second.",
 		},
 	}
-}
-
-// workVariant is a workload in a cluster of its own. Each turn has a scheduler of its own.
-func workVariant(name string, w workload) variant {
-	return variant{name: name, start: func(b *testing.B) func(int) measurement { return w.start(b) }}
 }
 
 const (
 	// firstPods are those that the held ones wait for.
 	firstPods = 100
-	// heldNamespace has the pods that are held, and those that they wait for.
+	// heldNamespace has a sequence, the pods that are held, and those that they wait for.
 	heldNamespace = "held"
 	// atATime is how many pods come at a time.
 	atATime = 20
-	// warmingPods are bound before the count begins.
+	// warmingPods are bound in each namespace before the count begins.
 	warmingPods = 20
+	// countedPods are those of a span.
+	countedPods = 100
 	// allocatedMetric grows by what a process allocates.
 	allocatedMetric = "go_memstats_alloc_bytes_total"
 )
 
-// start brings up a cluster with all that is there before the scheduler, and returns what measures one turn.
-func (w workload) start(b *testing.B) func(turn int) measurement {
-	b.Helper()
-	options := controlplane.Options{NodeCapacity: corev1.ResourceList{
-		corev1.ResourcePods: resource.MustParse("110"), corev1.ResourceCPU: resource.MustParse("32"), corev1.ResourceMemory: resource.MustParse("256Gi"),
+// ground is a cluster with all that is there before the scheduler. Variants that differ in nothing but the scheduler share one: each turn
+// has a scheduler of its own.
+type ground struct {
+	// lock is held while a variant uses the ground: in a trial several are measured at a time.
+	lock sync.Mutex
+	*site
+	// gated are held by native gates, and waiting by a sequence if the plugin is on.
+	gated, waiting int
+	// scheduler is the path of the program that is counted.
+	scheduler string
+	// seen are the bindings in each namespace in which pods come.
+	seen map[string]*bindings
+	// attempts have been made, changes of readiness too: the pods of a group that is never complete change in turn.
+	attempts, changed int
+}
+
+// variant is a workload on this ground.
+func (g *ground) variant(name string, w workload) variant {
+	return variant{name: name, start: func(b *testing.B) func(int) measurement {
+		b.Helper()
+		g.lock.Lock()
+		defer g.lock.Unlock()
+		if g.site == nil {
+			g.prepare(b)
+		}
+		for _, of := range w.spans {
+			if g.seen[of.namespace] == nil {
+				g.seen[of.namespace] = g.watchBindingsIn(of.namespace)
+			}
+		}
+		config := w.config(g.site)
+		return func(int) measurement { return g.measure(w, config) }
 	}}
-	s := newSite(b, inFull(5000, 200), options, ourScheduler)
+}
+
+// prepare brings up the cluster.
+func (g *ground) prepare(b *testing.B) {
+	b.Helper()
+	g.scheduler = buildCounted(b)
+	options := controlplane.Options{
+		NodeCapacity: corev1.ResourceList{
+			corev1.ResourcePods: resource.MustParse("110"), corev1.ResourceCPU: resource.MustParse("32"), corev1.ResourceMemory: resource.MustParse("256Gi"),
+		},
+		// Timers would come due in the count, or after it.
+		UnprobedReadySeconds: new(int32(0)),
+	}
+	s := newSite(b, inFull(5000, 200), options, ourScheduler, ourProgram)
 	b.Cleanup(s.close)
+	g.site, g.seen = s, map[string]*bindings{}
 	require.NoError(b, s.Kill(s.ctx, ourScheduler))
+	require.NoError(b, s.Kill(s.ctx, ourProgram))
 	s.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: heldNamespace}})
 	s.createAccount(heldNamespace)
-	sequences := heldNamespace
-	if w.sequenceBeside {
-		sequences = namespace
-	}
 	s.create(&v1alpha1.PodSequence{
-		ObjectMeta: metav1.ObjectMeta{Namespace: sequences, Name: "held"},
+		ObjectMeta: metav1.ObjectMeta{Namespace: heldNamespace, Name: "held"},
 		Spec: v1alpha1.PodSequenceSpec{PodGroups: []v1alpha1.PodGroup{
 			// More than there are: whatever becomes of the pods of this group, those of the next one stay held.
 			{Name: "first", PodSelector: tier(tierFirst), ExpectedPods: 2 * firstPods},
 			{Name: "many", PodSelector: tier(tierMany)},
 		}},
 	})
-	if w.gated+w.waiting > 0 {
+	if g.gated+g.waiting > 0 {
 		s.createMany(firstPods, func(i int) *st.PodWrapper {
 			return heldPod("first", i).Label(tierLabel, tierFirst).Node(numbered("node", i))
 		})
 	}
-	s.createMany(w.gated, func(i int) *st.PodWrapper {
+	s.createMany(g.gated, func(i int) *st.PodWrapper {
 		return heldPod("many", i).Label(tierLabel, tierMany).SchedulingGates([]string{nativeGate})
 	})
-	s.createMany(w.waiting, func(i int) *st.PodWrapper { return heldPod("many", i).Label(tierLabel, tierMany) })
-	config, seen := w.config(s), s.watchBindings()
-	return func(turn int) measurement { return w.measure(s, config, seen, turn) }
+	s.createMany(g.waiting, func(i int) *st.PodWrapper { return heldPod("many", i).Label(tierLabel, tierMany) })
 }
 
-func (w *workload) measure(s *site, config string, seen *bindings, turn int) measurement {
-	s.b.Helper()
+func (g *ground) measure(w workload, config string) measurement {
+	g.b.Helper()
+	g.lock.Lock()
+	defer g.lock.Unlock()
 	const attempts = 3
-	for attempt := range attempts {
-		// Names that no pod had before, of the same length.
-		suffix := 100 + attempts*turn + attempt
-		if m, done := w.attempt(s, config, seen, suffix); done {
+	for range attempts {
+		m, done := g.attempt(w, config)
+		if done && g.waiting > 0 {
+			m.figures[ofController], done = g.countController()
+		}
+		if done {
 			return m
 		}
 		progress("%s has failed, once more", countingTool)
 	}
-	s.b.Fatalf("%s has failed %d times, see %s", countingTool, attempts, s.Log(ourScheduler))
+	g.b.Fatalf("%s has failed %d times, see %s and %s", countingTool, attempts, g.Log(ourScheduler), g.Log(ourProgram))
 	return measurement{}
 }
 
 // attempt is false if the tool that counts has failed.
-func (w *workload) attempt(s *site, config string, seen *bindings, suffix int) (m measurement, done bool) {
-	s.b.Helper()
-	c := s.startCounted(ourScheduler, "--config="+config)
+func (g *ground) attempt(w workload, config string) (m measurement, done bool) {
+	g.b.Helper()
+	c := g.startCounted(ourScheduler, g.scheduler, "--config="+config)
 	defer c.stop()
+	c.awaitReady()
 	if w.plugin {
-		s.await("the plugin to know all it must know", func() bool { return s.Metric(s.b, ourScheduler, "podsequence_engine_synced") == 1 })
+		g.await("the plugin to know all it must know", func() bool { return g.Metric(g.b, ourScheduler, syncedMetric) == 1 })
 	}
-	s.await("the queue to have all held pods", func() bool {
-		return s.Metric(s.b, ourScheduler, `scheduler_pending_pods{queue="gated"`) == float64(w.gated+w.waiting)
+	g.await("the queue to have all held pods", func() bool {
+		return g.Metric(g.b, ourScheduler, `scheduler_pending_pods{queue="gated"`) == float64(g.gated+g.waiting)
 	})
-	measured := names(numbered("measured", suffix), 100)
-	warming := names(numbered("warming", suffix), warmingPods)
-	all := append(warming, measured...)
-	w.schedule(c, seen, warming)
-	allocated := s.Metric(s.b, ourScheduler, allocatedMetric)
-	c.begin(controlplane.APIServer)
-	if done = w.schedule(c, seen, measured); done {
+	m.figures = map[string]float64{}
+	g.attempts++
+	created := map[string][]string{}
+	come := func(of span, prefix string, count int) bool {
+		// Names that no pod had before, of the same length.
+		pods := names(numbered(prefix, 100+g.attempts), count)
+		created[of.namespace] = append(created[of.namespace], pods...)
+		return g.schedule(c, w, of, pods)
+	}
+	for i, of := range w.spans {
+		if done = come(span{namespace: of.namespace}, numbered("warming", i), warmingPods); !done {
+			break
+		}
+		allocated, hints := g.Metric(g.b, ourScheduler, allocatedMetric), g.hints()
+		c.begin(controlplane.APIServer)
+		if done = come(of, numbered("counted", i), countedPods); !done {
+			break
+		}
 		work := c.end()
-		count := float64(len(measured))
-		m.figures = map[string]float64{
-			instructionsPerPod: work.instructions / count,
-			bytesPerPod:        (s.Metric(s.b, ourScheduler, allocatedMetric) - allocated) / count,
-			apiServerTime:      float64(work.spent[controlplane.APIServer].Microseconds()) / count,
+		m.figures[instructionsPerPod+of.of] = work.instructions / countedPods
+		m.figures[bytesPerPod+of.of] = (g.Metric(g.b, ourScheduler, allocatedMetric) - allocated) / countedPods
+		m.figures[apiServerTime+of.of] = float64(work.spent[controlplane.APIServer].Microseconds()) / countedPods
+		if w.batched {
+			m.figures[hintsPerPod] = (g.hints() - hints) / countedPods
 		}
 	}
-	s.atOnce(len(all), func(i int) error {
-		return s.core.CoreV1().Pods(namespace).Delete(s.ctx, all[i], metav1.DeleteOptions{})
-	})
+	c.stop()
+	for namespace, pods := range created {
+		g.atOnce(len(pods), func(i int) error {
+			return g.core.CoreV1().Pods(namespace).Delete(g.ctx, pods[i], metav1.DeleteOptions{})
+		})
+	}
 	return m, done
+}
+
+// hints is how many pods the scheduler has scheduled as those of a batch.
+func (g *ground) hints() float64 {
+	g.b.Helper()
+	return g.Metric(g.b, ourScheduler, `scheduler_batch_attempts_total{profile="`+ourScheduler+`",result="hint_used"}`)
 }
 
 // schedule creates pods, a few at a time, and waits until they are bound. If all came at once, the slow scheduler would open connections, by
 // chance more or fewer, for more bindings than one connection takes. The scheduler sees the few at once, however busy the machine is, so
 // that it asks once for all of them whether all sequences are known. It reports whether the scheduler is still there.
-func (w *workload) schedule(c *counted, seen *bindings, names []string) bool {
-	c.b.Helper()
+func (g *ground) schedule(c *counted, w workload, of span, names []string) bool {
+	g.b.Helper()
 	for few := range slices.Chunk(names, atATime) {
 		c.signal(syscall.SIGSTOP)
-		c.createMany(len(few), func(i int) *st.PodWrapper { return workPod(few[i]) })
-		c.signal(syscall.SIGCONT)
-		for range w.changes * len(few) {
-			ready := corev1.ConditionTrue
-			if w.changed/firstPods%2 == 1 {
-				ready = corev1.ConditionFalse
+		g.createMany(len(few), func(i int) *st.PodWrapper {
+			pod := workPod(few[i]).Namespace(of.namespace)
+			if w.batched {
+				// The node that was chosen for one is out of the question for the next.
+				pod.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 80, HostPort: 80}}
 			}
-			_, err := c.writeReadiness(heldNamespace, numbered("first", w.changed%firstPods), ready)
-			require.NoError(c.b, err)
-			w.changed++
+			return pod
+		})
+		if of.changes {
+			g.change(len(few))
 		}
-		if !c.awaitBound(seen, few) {
+		c.signal(syscall.SIGCONT)
+		if !c.awaitBound(g.seen[of.namespace], few) {
 			return false
 		}
 	}
 	return true
+}
+
+// change makes changes of readiness, of one pod after the other.
+func (g *ground) change(count int) {
+	g.b.Helper()
+	for range count {
+		ready := corev1.ConditionTrue
+		if g.changed/firstPods%2 == 1 {
+			ready = corev1.ConditionFalse
+		}
+		_, err := g.writeReadiness(heldNamespace, numbered("first", g.changed%firstPods), ready)
+		require.NoError(g.b, err)
+		g.changed++
+	}
+}
+
+// countController counts the controller's instructions for a change of readiness. It is false if the tool that counts has failed.
+func (g *ground) countController() (instructions float64, done bool) {
+	g.b.Helper()
+	bin, err := controlplane.FindBin()
+	require.NoError(g.b, err)
+	c := g.startCounted(ourProgram, filepath.Join(bin, ourProgram))
+	defer c.stop()
+	g.await("the controller to know all it must know", func() bool { return g.Metric(g.b, ourProgram, syncedMetric) == 1 })
+	if !g.awaitStatus(c) {
+		return 0, false
+	}
+	c.begin()
+	c.signal(syscall.SIGSTOP)
+	g.change(firstPods)
+	c.signal(syscall.SIGCONT)
+	if !g.awaitStatus(c) {
+		return 0, false
+	}
+	return c.end().instructions / firstPods, true
+}
+
+// awaitStatus waits until status has each change of readiness. It reports whether the program that writes it is still there.
+func (g *ground) awaitStatus(c *counted) bool {
+	g.b.Helper()
+	ready := g.changed % firstPods
+	if g.changed/firstPods%2 == 1 {
+		ready = firstPods - ready
+	}
+	g.await("status to say how many pods are ready", func() bool {
+		sequence := &v1alpha1.PodSequence{}
+		require.NoError(g.b, g.API.Get(g.ctx, client.ObjectKey{Namespace: heldNamespace, Name: "held"}, sequence))
+		groups := sequence.Status.Groups
+		return c.isGone() || len(groups) > 0 && int(groups[0].Ready) == ready
+	})
+	return !c.isGone()
 }
 
 func heldPod(prefix string, i int) *st.PodWrapper {
@@ -255,6 +419,12 @@ func (w workload) config(s *site) string {
 	}
 	profile := map[string]any{"schedulerName": ourScheduler}
 	var arguments []any
+	if w.batched {
+		// The default spreads pods of a Service and of a ReplicaSet, which rules out batching.
+		arguments = append(arguments, map[string]any{
+			"name": "PodTopologySpread", "args": map[string]any{"defaultingType": "List", "defaultConstraints": []any{}},
+		})
+	}
 	if w.plugin {
 		shipped := config["profiles"].([]any)[0].(map[string]any)
 		profile["plugins"] = shipped["plugins"]
