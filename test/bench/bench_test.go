@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -33,6 +34,26 @@ func TestSummarizeLeavesTheOrderOfTurns(t *testing.T) {
 	values := []float64{3, 1, 2}
 	summarize(values)
 	assert.Equal(t, []float64{3, 1, 2}, values)
+}
+
+func TestLanesDoEverythingOnce(t *testing.T) {
+	for _, lanes := range []int{1, 3, 10} {
+		done := make([]atomic.Int32, 7)
+		var running, most atomic.Int32
+		inLanes(t, lanes, len(done), func(i int) {
+			for now := running.Add(1); ; {
+				if before := most.Load(); now <= before || most.CompareAndSwap(before, now) {
+					break
+				}
+			}
+			done[i].Add(1)
+			running.Add(-1)
+		})
+		for i := range done {
+			assert.EqualValues(t, 1, done[i].Load(), "%d in %d lanes", i, lanes)
+		}
+		assert.LessOrEqual(t, int(most.Load()), lanes)
+	}
 }
 
 func TestPercentile(t *testing.T) {

@@ -32,7 +32,7 @@ measures one row, ` + "`WORK=1`" + ` only counts instructions, and ` + "`SHORT=1
 
 Rows 1 to 4 and 8 exist twice. "Work" counts the instructions of one program in user space, with callgrind: the same on a busy machine
 and on a quiet one. The program runs on one processor and collects no garbage meanwhile. It runs some fifty times slower than usual, so
-what it does at an interval, and not for each pod, is counted too often. The other rows measure time, on a machine that does nothing else.
+what the plugin does at an interval, and not for each pod, is counted too often. The other rows measure time, on a machine that does nothing else.
 
 The variants of a row are measured in turn on the same machine, and compared turn by turn. The table has the median of these
 comparisons, with a 90% confidence interval for the median (the range of all of five turns; of nine, the second to the eighth). A

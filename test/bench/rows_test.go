@@ -178,9 +178,9 @@ func measure(b *testing.B, rows []row) map[string][]measurement {
 	return measured
 }
 
-// inLanes does something for each number below count, in so many goroutines. One that fails the benchmark ends it when the others are done.
-func inLanes(b *testing.B, lanes, count int, do func(i int)) {
-	b.Helper()
+// inLanes does something for each number below count, in so many goroutines. If one of them fails the benchmark, it ends when all are done.
+func inLanes(t testing.TB, lanes, count int, do func(i int)) {
+	t.Helper()
 	if lanes == 1 {
 		for i := range count {
 			do(i)
@@ -197,8 +197,8 @@ func inLanes(b *testing.B, lanes, count int, do func(i int)) {
 		})
 	}
 	doing.Wait()
-	if b.Failed() {
-		b.FailNow()
+	if t.Failed() {
+		t.FailNow()
 	}
 }
 
