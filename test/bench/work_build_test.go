@@ -76,8 +76,9 @@ var countedScheduler struct {
 	file string
 }
 
-// buildCounted builds the scheduler of which the instructions are counted, with symbols, and returns its path. Go builds nothing with other
-// files in the place of those of a module, unless the module is replaced by a directory: that is a link to the same module.
+// buildCounted builds the scheduler of which the instructions are counted, with the names of functions, and returns its path. Go builds
+// nothing with other files in the place of those of a module, unless the module is replaced by a directory: that is a link to the same
+// module.
 func buildCounted(b *testing.B) string {
 	b.Helper()
 	countedScheduler.lock.Lock()
@@ -119,7 +120,8 @@ func buildCounted(b *testing.B) string {
 	require.NoError(b, os.WriteFile(filepath.Join(dir, sumFile), sum, 0o600))
 	progress("building the scheduler that is counted")
 	built := filepath.Join(dir, ourScheduler)
-	command := exec.CommandContext(b.Context(), "go", "build", "-modfile", filepath.Join(dir, modFile), "-overlay", overlayFile, "-o", built, "./cmd/scheduler")
+	command := exec.CommandContext(b.Context(), "go", "build", "-modfile", filepath.Join(dir, modFile), "-overlay", overlayFile, "-ldflags=-w",
+		"-o", built, "./cmd/scheduler")
 	command.Dir = root
 	output, err := command.CombinedOutput()
 	require.NoError(b, err, "build the scheduler that is counted: %s", output)
