@@ -17,8 +17,15 @@ import (
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
-// difference is one of a scheduler of which the instructions are counted from upstream's.
-type difference struct{ file, upstream, counted string }
+// difference is one of a scheduler of which the instructions are counted from the one that people run.
+type difference struct {
+	// ours says whether the file is one of this module, and not of Kubernetes.
+	ours                bool
+	file, real, counted string
+}
+
+// root is the directory of this module.
+const root = "../.."
 
 // slowdown is how many times slower a program is about while its instructions are counted.
 const slowdown = "50 * "
@@ -26,30 +33,46 @@ const slowdown = "50 * "
 var differences = []difference{
 	// Upstream times each run of a plugin for so many percent of the pods, which it chooses at random. This costs half as much as such a pod
 	// costs otherwise: a count would depend on whether eight pods of a hundred are timed, or twelve.
-	{"pkg/scheduler/schedule_one.go", "pluginMetricsSamplePercent = 10", "pluginMetricsSamplePercent = 0"},
-	{"pkg/scheduler/framework/runtime/batch.go", "maxBatchAge = 500 * time.Millisecond", "maxBatchAge = " + slowdown + "500 * time.Millisecond"},
+	{false, "pkg/scheduler/schedule_one.go", "pluginMetricsSamplePercent = 10", "pluginMetricsSamplePercent = 0"},
+	{
+		false, "pkg/scheduler/framework/runtime/batch.go", "maxBatchAge = 500 * time.Millisecond",
+		"maxBatchAge = " + slowdown + "500 * time.Millisecond",
+	},
 	// To look a thousand times for metrics that were noted costs 700,000 instructions, each second, twice.
 	{
-		"pkg/scheduler/framework/runtime/framework.go", "NewMetricsAsyncRecorder(1000, time.Second,",
+		false, "pkg/scheduler/framework/runtime/framework.go", "NewMetricsAsyncRecorder(1000, time.Second,",
 		"NewMetricsAsyncRecorder(1000, " + slowdown + "time.Second,",
 	},
-	{"pkg/scheduler/scheduler.go", "NewMetricsAsyncRecorder(1000, time.Second,", "NewMetricsAsyncRecorder(1000, " + slowdown + "time.Second,"},
+	{
+		false, "pkg/scheduler/scheduler.go", "NewMetricsAsyncRecorder(1000, time.Second,",
+		"NewMetricsAsyncRecorder(1000, " + slowdown + "time.Second,",
+	},
+	// A list that begins before the scheduler has seen all pods that come at a time has another one follow.
+	{true, "pkg/feed/barrier.go", "grace = 15 * time.Millisecond", "grace = " + slowdown + "15 * time.Millisecond"},
 }
 
-const whatIsCounted = "The scheduler was built for the count with changes to upstream's. Plugins are timed for no pod, and not for one in ten, at " +
+const whatIsCounted = "The scheduler was built for the count with a few changes. Plugins are timed for no pod, and not for one in ten, at " +
 	"random: whether nine of a hundred are timed or eleven would change the count by 1%. As the scheduler runs some fifty times slower, a batch " +
-	"is kept for 25 s and not for 0.5 s, and metrics are published every 50 s and not every second."
+	"is kept for 25 s and not for 0.5 s, metrics are published every 50 s and not every second, and the plugin waits for 750 ms and not for " +
+	"15 ms before it lists what its watches may miss. Twenty pods come at a time."
 
-// apply returns the changed file of the module in dir.
-func (d difference) apply(dir string) ([]byte, error) {
-	source, err := os.ReadFile(filepath.Join(dir, d.file))
+// apply returns the path of the file, for which kubernetes is the directory of that module, and what becomes of it.
+func (d difference) apply(kubernetes string) (file string, changed []byte, err error) {
+	dir := kubernetes
+	if d.ours {
+		if dir, err = filepath.Abs(root); err != nil {
+			return "", nil, fmt.Errorf("find file to change: %w", err)
+		}
+	}
+	file = filepath.Join(dir, d.file)
+	source, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("change upstream's scheduler: %w", err)
+		return "", nil, fmt.Errorf("read file to change: %w", err)
 	}
-	if bytes.Count(source, []byte(d.upstream)) != 1 {
-		return nil, fmt.Errorf("change upstream's scheduler: %s does not have %q once", d.file, d.upstream)
+	if bytes.Count(source, []byte(d.real)) != 1 {
+		return "", nil, fmt.Errorf("change %s: it does not have %q once", file, d.real)
 	}
-	return bytes.Replace(source, []byte(d.upstream), []byte(d.counted), 1), nil
+	return file, bytes.Replace(source, []byte(d.real), []byte(d.counted), 1), nil
 }
 
 // upstreamModule returns the directory of Kubernetes.
@@ -58,15 +81,15 @@ func upstreamModule(t testing.TB) (string, error) {
 	return strings.TrimSpace(string(output)), err
 }
 
-func TestUpstreamHasWhatTheCountedSchedulerDiffersIn(t *testing.T) {
+func TestTheSchedulerHasWhatTheCountedOneDiffersIn(t *testing.T) {
 	module, err := upstreamModule(t)
 	require.NoError(t, err)
 	for _, d := range differences {
-		changed, err := d.apply(module)
+		_, changed, err := d.apply(module)
 		require.NoError(t, err)
 		assert.Contains(t, string(changed), d.counted)
 	}
-	_, err = difference{file: differences[0].file, upstream: "pluginMetricsSamplePercent = 11"}.apply(module)
+	_, _, err = difference{file: differences[0].file, real: "pluginMetricsSamplePercent = 11"}.apply(module)
 	require.ErrorContains(t, err, "does not have")
 }
 
@@ -100,8 +123,7 @@ func buildCounted(b *testing.B) string {
 	require.NoError(b, os.Symlink(module, link))
 	overlay := struct{ Replace map[string]string }{map[string]string{}}
 	for _, d := range differences {
-		file := filepath.Join(link, d.file)
-		source, err := d.apply(link)
+		file, source, err := d.apply(link)
 		require.NoError(b, err)
 		changed := filepath.Join(sources, filepath.Base(file))
 		require.NoError(b, os.WriteFile(changed, source, 0o600))
@@ -111,7 +133,7 @@ func buildCounted(b *testing.B) string {
 	require.NoError(b, err)
 	overlayFile := filepath.Join(dir, "overlay.json")
 	require.NoError(b, os.WriteFile(overlayFile, replaced, 0o600))
-	const root, modFile, sumFile = "../..", "counted.mod", "counted.sum"
+	const modFile, sumFile = "counted.mod", "counted.sum"
 	mod, err := os.ReadFile(filepath.Join(root, "go.mod"))
 	require.NoError(b, err)
 	require.NoError(b, os.WriteFile(filepath.Join(dir, modFile), append(mod, []byte("\nreplace k8s.io/kubernetes => "+link+"\n")...), 0o600))
