@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/informers"
@@ -214,17 +215,38 @@ func (s *site) watchBindingsIn(namespace string) *bindings {
 	return seen
 }
 
+// watchEventsIn sees all pods of which an event says from now on that they were bound.
+func (s *site) watchEventsIn(namespace string) *bindings {
+	s.b.Helper()
+	seen := &bindings{at: map[string]time.Time{}}
+	ctx, stop := context.WithCancel(s.ctx)
+	s.AtStop(func() error { stop(); return nil })
+	factory := informers.NewSharedInformerFactoryWithOptions(s.core, 0, informers.WithNamespace(namespace))
+	events := factory.Events().V1().Events().Informer()
+	_, err := events.AddEventHandler(cache.ResourceEventHandlerFuncs{AddFunc: func(object any) {
+		if event := object.(*eventsv1.Event); event.Reason == "Scheduled" {
+			seen.note(string(event.Regarding.UID), event.Regarding.Name)
+		}
+	}})
+	require.NoError(s.b, err)
+	factory.StartWithContext(ctx)
+	require.True(s.b, cache.WaitForCacheSync(ctx.Done(), events.HasSynced))
+	return seen
+}
+
 func (w *bindings) see(object any) {
-	pod := object.(*corev1.Pod)
-	if pod.Spec.NodeName == "" {
-		return
+	if pod := object.(*corev1.Pod); pod.Spec.NodeName != "" {
+		w.note(string(pod.UID), pod.Name)
 	}
+}
+
+func (w *bindings) note(uid, name string) {
 	now := time.Now()
 	w.lock.Lock()
 	defer w.lock.Unlock()
-	if _, known := w.at[string(pod.UID)]; !known {
-		w.at[string(pod.UID)] = now
-		w.at[pod.Name] = now
+	if _, known := w.at[uid]; !known {
+		w.at[uid] = now
+		w.at[name] = now
 	}
 }
 

@@ -189,8 +189,8 @@ type ground struct {
 	gated, waiting int
 	// scheduler is the path of the program that is counted.
 	scheduler string
-	// seen are the bindings in each namespace in which pods come.
-	seen map[string]*bindings
+	// seen are the bindings in each namespace in which pods come, and events the pods there of which an event says that they were bound.
+	seen, events map[string]*bindings
 	// attempts have been made, changes of readiness too: the pods of a group that is never complete change in turn.
 	attempts, changed int
 }
@@ -206,7 +206,7 @@ func (g *ground) variant(name string, w workload) variant {
 		}
 		for _, of := range w.spans {
 			if g.seen[of.namespace] == nil {
-				g.seen[of.namespace] = g.watchBindingsIn(of.namespace)
+				g.seen[of.namespace], g.events[of.namespace] = g.watchBindingsIn(of.namespace), g.watchEventsIn(of.namespace)
 			}
 		}
 		config := w.config(g.site)
@@ -227,7 +227,7 @@ func (g *ground) prepare(b *testing.B) {
 	}
 	s := newSite(b, inFull(5000, 200), options, ourScheduler, ourProgram)
 	b.Cleanup(s.close)
-	g.site, g.seen = s, map[string]*bindings{}
+	g.site, g.seen, g.events = s, map[string]*bindings{}, map[string]*bindings{}
 	require.NoError(b, s.Kill(s.ctx, ourScheduler))
 	require.NoError(b, s.Kill(s.ctx, ourProgram))
 	s.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: heldNamespace}})
@@ -328,7 +328,8 @@ func (g *ground) hints() float64 {
 
 // schedule creates pods, a few at a time, and waits until they are bound. If all came at once, the slow scheduler would open connections, by
 // chance more or fewer, for more bindings than one connection takes. The scheduler sees the few at once, however busy the machine is, so
-// that it asks once for all of them whether all sequences are known. It reports whether the scheduler is still there.
+// that it asks once for all of them whether all sequences are known. It ends when the events of all pods are written, or the next count would
+// have some of them. It reports whether the scheduler is still there.
 func (g *ground) schedule(c *counted, w workload, of span, names []string) bool {
 	g.b.Helper()
 	for few := range slices.Chunk(names, atATime) {
@@ -345,7 +346,7 @@ func (g *ground) schedule(c *counted, w workload, of span, names []string) bool 
 			g.change(len(few))
 		}
 		c.signal(syscall.SIGCONT)
-		if !c.awaitBound(g.seen[of.namespace], few) {
+		if !c.awaitBound(g.seen[of.namespace], few) || !c.awaitBound(g.events[of.namespace], few) {
 			return false
 		}
 	}
