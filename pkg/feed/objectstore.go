@@ -18,6 +18,8 @@ type objectStore[T metav1.Object] struct {
 
 	trim   func(T) T // of what is listed; nil if it is taken as it is
 	intern func(T)   // of what is watched; nil if it is taken as it is
+	// decode returns the object of an event. It is called with deliver held.
+	decode func(obj any) (T, error)
 
 	scope *scope[T] // nil if all namespaces are of interest
 
@@ -27,7 +29,7 @@ type objectStore[T metav1.Object] struct {
 
 func newObjectStore[T metav1.Object](f *Feed, apply, remove func(T) sequence.Changes, replace func([]T, string) sequence.Changes) *objectStore[T] {
 	return &objectStore[T]{
-		feed: f, position: newPosition("", f.versions), apply: apply, remove: remove, replace: replace, first: make(chan struct{}),
+		feed: f, position: newPosition("", f.versions), apply: apply, remove: remove, replace: replace, decode: as[T], first: make(chan struct{}),
 	}
 }
 
@@ -65,13 +67,13 @@ func (s *objectStore[T]) Transformer() cache.TransformFunc {
 // enter enters one event, unless it is of no interest. That is found out in the same step: a namespace that
 // becomes of interest later is listed not older than the event.
 func (s *objectStore[T]) enter(obj any, deleted bool) error {
-	object, err := as[T](obj)
+	s.feed.deliver.Lock()
+	defer s.feed.deliver.Unlock()
+	object, err := s.decode(obj)
 	if err != nil {
 		return err
 	}
 	version := object.GetResourceVersion()
-	s.feed.deliver.Lock()
-	defer s.feed.deliver.Unlock()
 	enter := s.applierFor(object, deleted)
 	if enter == nil {
 		s.position.advanceByBookmark(version)

@@ -38,6 +38,7 @@ func (f *Feed) podsAndWorkloads(clients clients) ([]watchedKind, error) {
 		return nil, err
 	}
 	pods := scoped(core, "pods", &corev1.Pod{}, f.pods())
+	pods.object = nil // also undecoded ones
 	pods.kind, pods.kinds = sequence.KindPod, sequence.OfPods
 	kinds := []watchedKind{pods}
 	for _, row := range sequence.WorkloadKinds() {
@@ -105,7 +106,7 @@ func (f *Feed) replaceNamespaces(list []*corev1.Namespace, version string) seque
 func (f *Feed) pods() *objectStore[*corev1.Pod] {
 	store := newObjectStore(f, f.engine.ApplyPod, f.engine.RemovePod, f.engine.ReplacePods)
 	interned := &podInterner{}
-	store.trim, store.intern = interned.trimPod, interned.internPod
+	store.trim, store.intern, store.decode = interned.trimPod, interned.internPod, f.decodePod
 	scope := newScope(store)
 	scope.outside, scope.wanted, scope.known = waitsForNode, isWaitingForNode, f.engine.KnowsUnbound
 	scope.others = []string{hasNode, hasEndedWithoutNode}
