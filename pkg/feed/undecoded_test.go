@@ -1,11 +1,13 @@
 package feed
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/scheme"
@@ -90,4 +92,47 @@ func TestDamagedDataIsLeftToTheDecoder(t *testing.T) {
 		assert.NotPanics(t, func() { readPlace(data[:end]) })
 	}
 	assert.Nil(t, readPlace(data[:len(data)/4]))
+}
+
+// BenchmarkEventOfAPod decodes a pod as people have them: three containers, ten volumes, conditions and who wrote what.
+func BenchmarkEventOfAPod(b *testing.B) {
+	pod := podOnNode("node-1")
+	pod.Spec.Containers, pod.ManagedFields = nil, nil
+	for i := range 10 {
+		name := fmt.Sprint("volume-", i)
+		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{
+			Name: name, VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{}},
+		})
+	}
+	for i := range 3 {
+		c := corev1.Container{Name: fmt.Sprint("container-", i), Image: "registry.example.com/team/app:v1.2.3"}
+		c.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("100m"), corev1.ResourceMemory: resource.MustParse("1Gi")}
+		for _, volume := range pod.Spec.Volumes {
+			c.VolumeMounts = append(c.VolumeMounts, corev1.VolumeMount{Name: volume.Name, MountPath: "/etc/" + volume.Name})
+			c.Env = append(c.Env, corev1.EnvVar{Name: "DIR_OF_" + volume.Name, Value: "/etc/" + volume.Name})
+		}
+		pod.Spec.Containers = append(pod.Spec.Containers, c)
+		pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{
+			Name: c.Name, Image: c.Image, ImageID: c.Image, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
+		})
+		pod.ManagedFields = append(pod.ManagedFields, metav1.ManagedFieldsEntry{
+			Manager: "kubelet", FieldsV1: &metav1.FieldsV1{Raw: make([]byte, 600)},
+		})
+	}
+	serializer := rest.CodecFactoryForGeneratedClient(scheme.Scheme, scheme.Codecs).WithoutConversion()
+	info, _ := runtime.SerializerInfoForMediaType(serializer.SupportedMediaTypes(), runtime.ContentTypeProtobuf)
+	data, err := runtime.Encode(serializer.EncoderForVersion(info.Serializer, corev1.SchemeGroupVersion), pod)
+	require.NoError(b, err)
+	for name, decoder := range map[string]runtime.Decoder{
+		"whole": serializer.DecoderToVersion(info.Serializer, corev1.SchemeGroupVersion),
+		"place": lateSerializer{serializer}.DecoderToVersion(info.Serializer, corev1.SchemeGroupVersion),
+	} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				_, err := runtime.Decode(decoder, data)
+				require.NoError(b, err)
+			}
+		})
+	}
 }
