@@ -279,8 +279,8 @@ func TestRowsOfASeriesAreMeasuredTogether(t *testing.T) {
 		names = append(names, nameOf(together))
 	}
 	assert.Equal(t, []string{
-		"1-idle-work", "3-held-work,4-churn-work", "8-growth-work", "1-idle", "2-batching", "3-held,4-churn", "5-release", "6-nodes",
-		"7-requests", "8-growth", "9-restart", "10-tier", "12-shop", "13-drivers",
+		"3-held-work,4-churn-work,1-idle-work,2-batching-work", "8-growth-work", "1-idle", "2-batching", "3-held,4-churn", "5-release",
+		"6-nodes", "7-requests", "8-growth", "9-restart", "10-tier", "12-shop", "13-drivers",
 	}, names)
 }
 

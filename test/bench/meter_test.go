@@ -36,8 +36,8 @@ const (
 )
 
 // quietNote is part of the rows whose times depend on what else the machine has to do.
-const quietNote = "The machine was not quiet: other people's work ran on it. The load average at the start, and how many of the " +
-	"processors others used meanwhile, are among the figures. Times are those of a busy machine; requests do not depend on that."
+const quietNote = "Times depend on what else the machine does, requests do not: the load average at the start, most of which is the turn before, " +
+	"and how many of the processors others used meanwhile are among the figures."
 
 // meter measures what a way to start in order asks of the machine and of the API server, from its start on.
 type meter struct {
