@@ -2,6 +2,7 @@ package feed
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -116,7 +117,7 @@ func BenchmarkEventOfAPod(b *testing.B) {
 			Name: c.Name, Image: c.Image, ImageID: c.Image, State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}},
 		})
 		pod.ManagedFields = append(pod.ManagedFields, metav1.ManagedFieldsEntry{
-			Manager: "kubelet", FieldsV1: &metav1.FieldsV1{Raw: make([]byte, 600)},
+			Manager: "kubelet", FieldsV1: metav1.NewFieldsV1(strings.Repeat("f", 600)),
 		})
 	}
 	serializer := rest.CodecFactoryForGeneratedClient(scheme.Scheme, scheme.Codecs).WithoutConversion()
