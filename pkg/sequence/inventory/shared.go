@@ -83,8 +83,7 @@ func (c *common) key() string {
 	var key strings.Builder
 	key.WriteString(c.Namespace)
 	key.WriteByte(0)
-	key.WriteString(c.SchedulerName)
-	key.WriteByte(0)
+	key.WriteString(strconv.Quote(c.SchedulerName)) // no API server checks which characters it has
 	for _, gate := range c.gates {
 		key.WriteString(gate)
 		key.WriteByte(0)

@@ -18,9 +18,11 @@ var waitingPods = map[string]func(*corev1.Pod){
 	"a gate":               func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "a"}} },
 	"two gates":            func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "a"}, {Name: "b"}} },
 	"a gate of both names": func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "ab"}} },
-	"a node selector":      func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"a": "b"} },
-	"two labels of a node": func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"a": "b", "c": "d"} },
-	"a toleration":         func(p *corev1.Pod) { p.Spec.Tolerations = []corev1.Toleration{{Key: "a"}} },
+	// No API server checks the name of a scheduler.
+	"a scheduler whose name reads like a gate": func(p *corev1.Pod) { p.Spec.SchedulerName = "ours\x00a" },
+	"a node selector":                          func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"a": "b"} },
+	"two labels of a node":                     func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"a": "b", "c": "d"} },
+	"a toleration":                             func(p *corev1.Pod) { p.Spec.Tolerations = []corev1.Toleration{{Key: "a"}} },
 	"a toleration for a time": func(p *corev1.Pod) {
 		p.Spec.Tolerations = []corev1.Toleration{{Key: "a", TolerationSeconds: new(int64(300))}}
 	},
