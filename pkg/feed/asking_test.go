@@ -36,6 +36,7 @@ type asking struct {
 	moment  uint64 // of the engine
 	answers []string
 	proven  int
+	cutOff  int // requests
 }
 
 // play runs a story in a bubble of its own, whose time passes only when nothing else can happen. Versions can be compared
@@ -93,6 +94,7 @@ func (a *asking) list(ctx context.Context, s *stored) (listing, error) {
 		select {
 		case <-block:
 		case <-ctx.Done():
+			a.set(func() { a.cutOff++ })
 			return listing{}, ctx.Err()
 		}
 	}

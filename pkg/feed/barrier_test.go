@@ -46,6 +46,25 @@ func TestQuestionsAboutWhatIsMissing(t *testing.T) {
 			a.jobs.watch.advanceByEvent("51")
 			assert.Equal(t, []string{"shop 2"}, a.answered())
 		},
+		"a request is not cut off when the watch answers, and keeps nobody waiting": func(t *testing.T, a *asking) {
+			block := make(chan struct{})
+			a.set(func() { a.jobs.block = block })
+			a.pods.watch.advanceByEvent("50")
+			a.asks("shop", "50")
+			time.Sleep(grace)
+			assert.Equal(t, 1, a.listed(a.jobs))
+			a.jobs.watch.advanceByEvent("51")
+			assert.Len(t, a.answered(), 1)
+			a.set(func() { a.jobs.block = nil })
+			a.pods.watch.advanceByEvent("60")
+			a.asks("shop", "60")
+			time.Sleep(listInterval + grace)
+			assert.Equal(t, []string{"shop 2", "shop 3"}, a.answered())
+			assert.Equal(t, 2, a.listed(a.jobs))
+			close(block)
+			synctest.Wait()
+			assert.Zero(t, a.cutOff)
+		},
 		"one list answers all that was asked before its version": func(t *testing.T, a *asking) {
 			block := make(chan struct{})
 			a.set(func() { a.jobs.block = block })

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -39,6 +40,7 @@ type inquiry struct {
 	covered map[*askedKind]string // up to which version lists have shown that nothing is missing
 	result  chan result           // of the list that is under way; nil if there is none
 	cancel  context.CancelFunc    // of that list
+	listing sync.WaitGroup        // all lists that are under way, those that nobody needs any more too
 	began   time.Time
 	replied time.Time // when the watches last answered
 	next    time.Time // when the next list may begin
@@ -61,6 +63,7 @@ func newInquiry(barrier *barrier, topic topic, about subject) *inquiry {
 
 // run answers until there is no question, or the context ends.
 func (q *inquiry) run(ctx context.Context) {
+	defer q.listing.Wait()
 	defer q.abandon()
 	for ctx.Err() == nil {
 		first, asked := q.first()
@@ -176,25 +179,29 @@ func (q *inquiry) begin(ctx context.Context) {
 			kinds = append(kinds, kind)
 		}
 	}
+	requests := ctx
 	ctx, q.cancel = context.WithCancel(ctx)
 	results := make(chan result, 1)
 	q.result, q.began = results, time.Now()
-	go func() { results <- q.list(ctx, kinds) }()
+	q.listing.Go(func() { results <- q.list(ctx, requests, kinds) })
 }
 
-// list lists kinds, and waits until the engine knows what the lists say.
-func (q *inquiry) list(ctx context.Context, kinds []*askedKind) result {
+// list lists kinds, and waits until the engine knows what the lists say. The first context ends when nobody needs that any more. Requests
+// have one of their own and go on to their end: client-go logs an error for each that is cut off while its answer is read.
+func (q *inquiry) list(ctx, requests context.Context, kinds []*askedKind) result {
 	if err := q.barrier.limiter.WaitN(ctx, len(kinds)); err != nil {
 		return result{err: fmt.Errorf("wait for a turn to list: %w", err)}
 	}
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
+	requests, cancelRequests := context.WithTimeout(requests, listTimeout)
+	defer cancelRequests()
 	r := result{moment: q.barrier.moment(), versions: map[*askedKind]string{}, whole: len(kinds) == len(q.kinds)}
 	found := make([]string, len(kinds))
 	if len(kinds) == 1 { // as of all new pods: a goroutine would grow another stack for one request
-		found[0], r.err = q.listKind(ctx, kinds[0])
+		found[0], r.err = q.listKind(ctx, requests, kinds[0])
 	} else {
-		r.err = q.listKinds(ctx, kinds, found)
+		r.err = q.listKinds(ctx, requests, kinds, found)
 	}
 	for i, kind := range kinds {
 		r.versions[kind] = found[i]
@@ -203,11 +210,11 @@ func (q *inquiry) list(ctx context.Context, kinds []*askedKind) result {
 }
 
 // listKinds lists kinds at the same time, and enters the versions of the lists.
-func (q *inquiry) listKinds(ctx context.Context, kinds []*askedKind, found []string) error {
+func (q *inquiry) listKinds(ctx, requests context.Context, kinds []*askedKind, found []string) error {
 	group, ctx := errgroup.WithContext(ctx)
 	for i, kind := range kinds {
 		group.Go(func() (err error) {
-			found[i], err = q.listKind(ctx, kind)
+			found[i], err = q.listKind(ctx, requests, kind)
 			return err
 		})
 	}
@@ -215,7 +222,7 @@ func (q *inquiry) listKinds(ctx context.Context, kinds []*askedKind, found []str
 }
 
 // listKind returns the version of the list.
-func (q *inquiry) listKind(ctx context.Context, kind *askedKind) (string, error) {
+func (q *inquiry) listKind(ctx, requests context.Context, kind *askedKind) (string, error) {
 	select {
 	case q.barrier.lists <- struct{}{}:
 	case <-ctx.Done():
@@ -223,7 +230,7 @@ func (q *inquiry) listKind(ctx context.Context, kind *askedKind) (string, error)
 	}
 	seen := q.barrier.versions.seen()
 	lists.WithLabelValues(kind.watch.resource).Inc()
-	found, err := kind.list(ctx, q.topic.Namespace)
+	found, err := kind.list(requests, q.topic.Namespace)
 	<-q.barrier.lists
 	if err != nil {
 		return "", fmt.Errorf("list %s: %w", kind.watch.resource, err)
@@ -278,13 +285,12 @@ func (q *inquiry) watched() string {
 	return "pods_and_workloads"
 }
 
-// abandon ends the list that is under way: nobody needs it any more.
+// abandon makes nothing of the list that is under way: nobody needs it any more.
 func (q *inquiry) abandon() {
 	if q.result == nil {
 		return
 	}
 	q.cancel()
-	<-q.result
 	q.result = nil
 	q.next = time.Now().Add(cmp.Or(q.interval, listInterval))
 }
