@@ -43,7 +43,8 @@ for platform in $PLUGIN_PLATFORMS; do
     "$GO" build -v -trimpath -buildvcs=false -ldflags "$LDFLAGS" -o "$programs/$name" ./cmd/kubectl-podseq
 done
 sources=${REPOSITORY:-https://example.com/podsequence}
-"$GO" -C hack/release run . plugin -dir "$PWD/dist" -programs "$programs" -beside "$PWD/LICENSE" -beside "$PWD/cmd/kubectl-podseq/kubectl_complete-podseq" \
+"$GO" -C hack/images run . -source "$PWD" -only kubectl-podseq -platforms "$PLUGIN_PLATFORMS" -notices "$programs/THIRD_PARTY_LICENSES"
+"$GO" -C hack/release run . plugin -dir "$PWD/dist" -programs "$programs" -beside "$PWD/LICENSE" -beside "$programs/THIRD_PARTY_LICENSES" -beside "$PWD/cmd/kubectl-podseq/kubectl_complete-podseq" \
   -version "$VERSION" -created "$CREATED" -repository "$sources" -downloads "${DOWNLOADS:-$sources/releases/download/$VERSION}"
 "$GO" -C hack/release run . notes -dir "$PWD/dist" -changelog "$PWD/CHANGELOG.md" -version "$VERSION" -repository "$sources"
 

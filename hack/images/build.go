@@ -43,16 +43,12 @@ func (b *builder) build(ctx context.Context, p program, platform string) (*conte
 	if b.wrapper != "" {
 		command = append([]string{b.wrapper, "building " + p.name + " for " + platform}, command...)
 	}
-	if err := b.run(ctx, goarch, command...); err != nil {
+	if err := b.run(ctx, platform, command...); err != nil {
 		return nil, nil, fmt.Errorf("build %s for %s: %w", p.name, platform, err)
 	}
-	packages, err := b.list(ctx, goarch, p.main)
+	licenses, err := b.licenses(ctx, p, platform)
 	if err != nil {
-		return nil, nil, fmt.Errorf("list what %s is built from: %w", p.name, err)
-	}
-	licenses, err := collectLicenses(packages)
-	if err != nil {
-		return nil, nil, fmt.Errorf("licences of %s: %w", p.name, err)
+		return nil, nil, err
 	}
 	base, err := baseFiles()
 	if err != nil {
@@ -74,13 +70,14 @@ func (b *builder) build(ctx context.Context, p program, platform string) (*conte
 }
 
 // environment is the same for all who build: a static program, for any processor of its architecture.
-func environment(goarch string) []string {
-	return append(os.Environ(), "CGO_ENABLED=0", "GOOS=linux", "GOARCH="+goarch, "GOAMD64=v1", "GOARM64=v8.0", "GOWORK=off")
+func environment(platform string) []string {
+	goos, goarch, _ := strings.Cut(platform, "/")
+	return append(os.Environ(), "CGO_ENABLED=0", "GOOS="+goos, "GOARCH="+goarch, "GOAMD64=v1", "GOARM64=v8.0", "GOWORK=off")
 }
 
-func (b *builder) run(ctx context.Context, goarch string, command ...string) error {
+func (b *builder) run(ctx context.Context, platform string, command ...string) error {
 	cmd := exec.CommandContext(ctx, command[0], command[1:]...)
-	cmd.Dir, cmd.Env = b.source, environment(goarch)
+	cmd.Dir, cmd.Env = b.source, environment(platform)
 	// The wrapper then ends the compiler.
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	if b.wrapper != "" {

@@ -312,14 +312,17 @@ func discard() *log.Logger { return log.New(io.Discard, "", 0) }
 
 func TestPlatformsAreSeparatedBySpacesOrCommas(t *testing.T) {
 	for _, list := range []string{"linux/amd64 linux/arm64", "linux/amd64,linux/arm64", " linux/amd64, linux/arm64\n"} {
-		parsed, err := parsePlatforms(list)
+		parsed, err := parsePlatforms(list, false)
 		require.NoError(t, err, "%q", list)
 		assert.Equal(t, platforms, parsed, "%q", list)
 	}
 	for list, complaint := range map[string]string{
 		"": "is empty", "amd64": `"amd64" is no platform`, "windows/amd64": `"windows/amd64" is no platform`, "linux/": `"linux/" is no platform`,
 	} {
-		_, err := parsePlatforms(list)
+		_, err := parsePlatforms(list, false)
 		assert.ErrorContains(t, err, complaint, "%q", list)
 	}
+	parsed, err := parsePlatforms("linux/arm64 windows/amd64", true)
+	require.NoError(t, err, "programs without an image may be for any system")
+	assert.Equal(t, []string{"linux/arm64", "windows/amd64"}, parsed)
 }

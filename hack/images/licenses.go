@@ -37,10 +37,23 @@ type goModule struct {
 	Path, Dir string
 }
 
+// licenses returns those of all that a program is built from.
+func (b *builder) licenses(ctx context.Context, p program, platform string) (licenses, error) {
+	packages, err := b.list(ctx, platform, p.main)
+	if err != nil {
+		return nil, fmt.Errorf("list what %s is built from: %w", p.name, err)
+	}
+	found, err := collectLicenses(packages)
+	if err != nil {
+		return nil, fmt.Errorf("licences of %s: %w", p.name, err)
+	}
+	return found, nil
+}
+
 // list returns the packages that a program is built from.
-func (b *builder) list(ctx context.Context, goarch, main string) ([]goPackage, error) {
+func (b *builder) list(ctx context.Context, platform, main string) ([]goPackage, error) {
 	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-json=ImportPath,Dir,Standard,Module", main)
-	cmd.Dir, cmd.Env = b.source, environment(goarch)
+	cmd.Dir, cmd.Env = b.source, environment(platform)
 	var problems bytes.Buffer
 	cmd.Stderr = &problems
 	output, err := cmd.Output()

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -27,4 +28,19 @@ func TestACopyInTheStandardLibraryHasTheLicenceOfGo(t *testing.T) {
 		"std":              {"LICENSE": []byte("Of Go")},
 		"example.com/text": {"LICENSE": []byte("Of the module")},
 	}, found)
+}
+
+func TestNoticesHaveEachTextOnceBelowAllItsFiles(t *testing.T) {
+	notices := string(licenses{
+		"std":               {"LICENSE": []byte("Of Go\n")},
+		"example.com/text":  {"LICENSE": []byte("Do what you like.\n"), "NOTICE": []byte("By somebody\n")},
+		"example.com/other": {"inner/COPYING": []byte("Do what you like.\n")},
+	}.notices("tool"))
+	line := strings.Repeat("-", 80)
+	assert.Equal(t, strings.Join([]string{
+		"tool is built from these Go modules and from the standard library (std).", "",
+		line, "example.com/other/inner/COPYING", "example.com/text/LICENSE", line, "", "Do what you like.", "",
+		line, "example.com/text/NOTICE", line, "", "By somebody", "",
+		line, "std/LICENSE", line, "", "Of Go", "",
+	}, "\n"), notices)
 }

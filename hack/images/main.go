@@ -45,6 +45,8 @@ type options struct {
 	push bool
 	// files is the directory to write the files of one program to instead, for a Dockerfile.
 	files, only string
+	// notices is the file to write the licences of one program to instead.
+	notices string
 }
 
 func main() {
@@ -73,6 +75,7 @@ func parse(args []string) (*options, error) {
 	flags.StringVar(&o.out, "out", "", "absolute path of the `DIRECTORY` for layouts, archives, inventories and digests; empty writes none")
 	flags.BoolVar(&o.push, "push", false, "push the images to their registries, with the credentials in Docker's configuration")
 	flags.StringVar(&o.files, "files", "", "`DIRECTORY` for the files of one image; nothing else is written (the Dockerfile uses this)")
+	flags.StringVar(&o.notices, "notices", "", "`FILE` for the licences of what one program is built from on -platforms, which may be any; nothing else is written")
 	flags.StringVar(&o.only, "only", "", "build only the image of this `PROGRAM`; empty builds all")
 	if err := flags.Parse(args); err != nil {
 		return nil, err
@@ -82,7 +85,7 @@ func parse(args []string) (*options, error) {
 		return nil, fmt.Errorf("-created: %w", err)
 	}
 	o.release.created = time.Unix(seconds, 0).UTC()
-	if o.platforms, err = parsePlatforms(*platforms); err != nil {
+	if o.platforms, err = parsePlatforms(*platforms, o.notices != ""); err != nil {
 		return nil, err
 	}
 	if o.builder.source == "" {
@@ -93,14 +96,15 @@ func parse(args []string) (*options, error) {
 	return o, nil
 }
 
-// parsePlatforms reads a list with spaces in between, as make has lists, or commas, as docker buildx has them.
-func parsePlatforms(list string) ([]string, error) {
+// parsePlatforms reads a list with spaces in between, as make has lists, or commas, as docker buildx has them. Images are for Linux.
+func parsePlatforms(list string, anySystem bool) ([]string, error) {
 	platforms := strings.FieldsFunc(list, func(r rune) bool { return r == ',' || unicode.IsSpace(r) })
 	if len(platforms) == 0 {
 		return nil, errors.New("-platforms is empty: name one, such as linux/amd64")
 	}
 	for _, platform := range platforms {
-		if system, architecture, _ := strings.Cut(platform, "/"); system != "linux" || architecture == "" || strings.Contains(architecture, "/") {
+		system, architecture, _ := strings.Cut(platform, "/")
+		if architecture == "" || strings.Contains(architecture, "/") || system != "linux" && !anySystem {
 			return nil, fmt.Errorf("-platforms: %q is no platform of these images: use linux/amd64, linux/arm64 or another linux/ARCHITECTURE", platform)
 		}
 	}
@@ -111,6 +115,12 @@ func run(ctx context.Context, o *options) error {
 	chosen, err := choose(programs, o.only)
 	if err != nil {
 		return err
+	}
+	if o.notices != "" {
+		if len(chosen) != 1 {
+			return fmt.Errorf("-notices: name one program by -only")
+		}
+		return o.builder.writeNotices(ctx, o.notices, chosen[0], o.platforms)
 	}
 	work, err := os.MkdirTemp("", "podsequence-images-")
 	if err != nil {
