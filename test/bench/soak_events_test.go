@@ -26,7 +26,7 @@ const (
 	podsPerApplication = 100
 	// rolloutEvery is how often an application gets a new template in all tiers, if the one before it has rolled out: else a slow machine
 	// would have ever more to do.
-	rolloutEvery = 30 * time.Second
+	rolloutEvery = time.Minute
 	// rebootEvery is how often a node boots.
 	rebootEvery = 30 * time.Second
 	// shortRebootEvery is that of a trial.
