@@ -1,0 +1,129 @@
+package sequence
+
+import (
+	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/readiness"
+)
+
+// demandIn is the workload's demand in a group; nil if the group does not select its pods.
+func (s *sequence) demandIn(group int, w *workload) *demand {
+	if w == nil {
+		return nil
+	}
+	if part := w.demands[s]; part != nil && part.group == group {
+		return part
+	}
+	return nil
+}
+
+// facts is what the rules of readiness look at.
+func (d *demand) facts() readiness.Demand {
+	w := &d.workload.Workload
+	return readiness.Demand{
+		Workload: w, Required: d.sequence.groups[d.group].Required, SeveralNamespaces: d.sequence.Cluster, NamedBefore: d.namedBefore,
+		Claimed: d.claimed, Done: d.done.Len(),
+	}
+}
+
+// mark marks the demand: what it adds to the sums is worked out anew.
+func (d *demand) mark(tx *transaction) {
+	if !d.counted {
+		d.counted = true
+		tx.demands = append(tx.demands, d)
+	}
+}
+
+// settle brings what the demand adds to the sums up to the facts.
+func (d *demand) settle() {
+	d.counted = false
+	if d.workload.demands[d.sequence] != d {
+		return // it is withdrawn
+	}
+	now := d.facts().Sum()
+	if d.put(now, d.readyAt(now.Need)); d.completed && now.Need > 0 {
+		state := d.sequence.nodeless.groupState(d.group)
+		state.turned = latest(state.turned, d.workload.CompletedAt)
+	}
+	d.completed = false
+}
+
+// put makes what the demand adds to the sums take the place of what it added before. Nothing else adds or subtracts it. That the same
+// number of pods turned ready at another time, or that a Job completed whose pods were all done, changes only when the group is ready: it
+// is no reason to look at the group.
+func (d *demand) put(now readiness.Demands, at inventory.Timestamp) {
+	state, before, beforeAt := d.sequence.nodeless.find(d.group), d.entered, d.enteredAt
+	d.entered, d.enteredAt = now, at
+	if now != before {
+		state.dirty = true
+		state.demands.Add(before, -1)
+		state.demands.Add(now, +1)
+	}
+	if at != beforeAt || now.Need != before.Need {
+		state.demandsReadyAt.Add(beforeAt, -min(before.Need, 1))
+		state.demandsReadyAt.Add(at, min(now.Need, 1))
+	}
+}
+
+// readyAt is when so many pods of the workload had turned ready, or all if there are not so many. Of a complete Job any number had when it
+// completed: nobody keeps its pods.
+func (d *demand) readyAt(need int) inventory.Timestamp {
+	switch w := &d.workload.Workload; {
+	case need == 0:
+		return 0
+	case w.Complete:
+		return inventory.TimestampOf(w.CompletedAt)
+	default:
+		return d.done.When(need)
+	}
+}
+
+// addReadyTimes adds when the pods turned ready that the workload needs.
+func (d *demand) addReadyTimes(times *readiness.Times) {
+	if w := &d.workload.Workload; w.Complete {
+		times.Add(d.enteredAt, d.entered.Need)
+	} else {
+		times.AddFirst(d.entered.Need, &d.done)
+	}
+}
+
+// countNames counts the pods of the workload that earlier groups list by name.
+func (d *demand) countNames() {
+	d.namedBefore = readiness.NamedBefore(&d.workload.Workload, d.names(), d.group)
+}
+
+// names are the groups that name pods where the workload lives.
+func (d *demand) names() map[string][]int { return d.sequence.Names(d.workload.Namespace) }
+
+// update marks the demand, and the domain that counts it. In scope Node none does. completed says that the workload is a Job that has
+// completed just now: the Job itself says since when the group is satisfied.
+func (d *demand) update(completed bool, tx *transaction) {
+	if d.sequence.PerNode {
+		return
+	}
+	d.completed = d.completed || completed
+	d.mark(tx)
+	tx.markDirty(d.sequence.nodeless)
+}
+
+// removeFromSequences takes the workload out of all sequences.
+func (all *workloads) removeFromSequences(w *workload, tx *transaction) {
+	for _, demand := range w.demands {
+		all.withdrawDemand(demand, tx)
+	}
+}
+
+func (all *workloads) withdrawDemand(demand *demand, tx *transaction) {
+	w, s := demand.workload, demand.sequence
+	delete(w.demands, s)
+	delete(s.groups[demand.group].demands, demand)
+	if !s.PerNode {
+		s.nodeless.groupState(demand.group)
+		demand.put(readiness.Demands{}, 0)
+		tx.markDirty(s.nodeless)
+		return
+	}
+	for name := range w.due {
+		tx.markGroupDirty(s.domains[name], demand.group)
+	}
+	all.forgetDue(w)
+}
