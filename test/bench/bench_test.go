@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -226,12 +227,18 @@ func TestThePageIsWhatItsResultsMakeIt(t *testing.T) {
 	}
 	if *writeThePage {
 		require.NoError(t, publish(resultsDir, pageFile))
+		require.NoError(t, writeSummary(summaryFile, results))
 	}
 	var want bytes.Buffer
 	writePage(&want, results)
 	got, err := os.ReadFile(pageFile)
 	require.NoError(t, err)
 	assert.Equal(t, want.String(), string(got), "to write it from the stored results: go test ./test/bench -run TestThePage -write-page")
+	got, err = os.ReadFile(summaryFile)
+	require.NoError(t, err)
+	wantSummary, err := summarized(string(got), results)
+	require.NoError(t, err)
+	assert.Equal(t, wantSummary, string(got), "edit test/bench/summary.tmpl, and write the page as above")
 	for _, r := range results {
 		if r.Row == shopNumber {
 			want.Reset()
@@ -240,6 +247,45 @@ func TestThePageIsWhatItsResultsMakeIt(t *testing.T) {
 			require.NoError(t, err)
 			assert.Equal(t, want.String(), string(got), "the picture of README")
 		}
+	}
+}
+
+func TestNumbersForReaders(t *testing.T) {
+	for value, want := range map[float64]string{1.754: "1.75", 8.4965: "8.5", 4.002: "4", 67.678: "67.7", 221.68: "222", 11802: "11800", 0.7533: "0.753"} {
+		assert.Equal(t, want, digits(value))
+	}
+}
+
+func TestASummaryTellsWhatResultsSay(t *testing.T) {
+	results, err := loadResults(resultsDir)
+	require.NoError(t, err)
+	page, err := os.ReadFile(summaryFile)
+	require.NoError(t, err)
+	change := func(change func(r *result)) []result {
+		changed := make([]result, len(results))
+		for i, r := range results {
+			r.Findings = slices.Clone(r.Findings)
+			change(&r)
+			changed[i] = r
+		}
+		return changed
+	}
+	for name, tc := range map[string]struct {
+		results []result
+		want    string
+	}{
+		"an aim that is met is not one that was missed": {
+			change(func(r *result) { r.Findings[0].Met = true }), "take it out of what was missed",
+		},
+		"an aim that was missed is told": {
+			change(func(r *result) { r.Findings[len(r.Findings)-1].Met = false }), "of which summary.tmpl does not tell",
+		},
+		"there is nothing to tell of a row that was not measured": {results[1:], "has no result"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := summarized(string(page), tc.results)
+			assert.ErrorContains(t, err, tc.want)
+		})
 	}
 }
 

@@ -15,13 +15,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 )
 
 var (
 	onlyWork     = flag.Bool("only-work", false, "measure only the rows that count work")
 	rowNumbers   = flag.String("rows", "", "`numbers` of the rows to measure, with commas between them; empty for all")
-	writeThePage = flag.Bool("write-page", false, "write docs/contributing/benchmarks.md from the results that are stored, and measure nothing")
+	writeThePage = flag.Bool("write-page", false, "write docs/contributing/benchmarks.md and docs/performance.md from the results that are stored, and measure nothing")
 )
 
 // Where results are stored, and the page that is made of them, from the directory of this package.
@@ -106,6 +107,9 @@ func (r result) keep(b *testing.B) {
 	}
 	require.NoError(b, r.save(resultsDir))
 	require.NoError(b, publish(resultsDir, pageFile))
+	results, err := loadResults(resultsDir)
+	require.NoError(b, err)
+	assert.NoError(b, writeSummary(summaryFile, results))
 }
 
 func parseRows(list string) ([]int, error) {
