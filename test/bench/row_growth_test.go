@@ -5,8 +5,10 @@ import (
 	"fmt"
 	"maps"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/require"
@@ -18,10 +20,11 @@ import (
 func growthRow() row {
 	const engine, running, ended = "the engine", "50,000 pods that run", "50,000 pods that have ended"
 	small, large := "1000", fmt.Sprint(inFull(100_000, 10_000))
+	both := &programTests{}
 	r := row{
 		number: 8, name: "growth", turns: fewTurns,
 		question: "What grows with the number of pods? 1,000 to 100,000 in the engine; in both programs 50,000, of which 1,000 are in a sequence",
-		variants: []variant{{engine, measureAnew(measureEngine)}, manyPodsVariant(running, "running"), manyPodsVariant(ended, "ended")},
+		variants: []variant{{engine, startEngine}, both.variant(running, "running"), both.variant(ended, "ended")},
 		axes:     axes{X: "pods", Y: "nanoseconds for each event", LogX: true, LogY: true},
 		notes: []string{
 			"The curve is of an event of a pod that others wait for.",
@@ -62,7 +65,12 @@ func growthRow() row {
 	return r
 }
 
-func measureEngine(b *testing.B, _ int) measurement {
+func startEngine(b *testing.B) func(int) measurement {
+	program := compileTests(b, enginePackage)
+	return func(int) measurement { return measureEngine(b, program) }
+}
+
+func measureEngine(b *testing.B, program string) measurement {
 	b.Helper()
 	sizes := "pods=(1000|10000|100000)$"
 	if testing.Short() {
@@ -70,13 +78,13 @@ func measureEngine(b *testing.B, _ int) measurement {
 	}
 	m := measurement{figures: map[string]float64{}}
 	const nanoseconds = 1e9 // benchfmt has seconds
-	for _, r := range runBenchmarks(b, "./pkg/sequence", "^Benchmark(PodEvent|Decide)$/"+sizes, inFullText("1s", "100x")) {
+	for _, r := range runBenchmarks(b, enginePackage, program, "^Benchmark(PodEvent|Decide)$/"+sizes, inFullText("1s", "100x")) {
 		name, size, _ := strings.Cut(strings.TrimSuffix(r.Name.String(), gomaxprocs(r)), "/")
 		seconds, known := r.Value("sec/op")
 		require.True(b, known, "%s reports no time", r.Name)
 		m.figures[name+" ns, "+size] = seconds * nanoseconds
 	}
-	for _, r := range runBenchmarks(b, "./pkg/sequence", "^BenchmarkPodMemory$", "1x") {
+	for _, r := range runBenchmarks(b, enginePackage, program, "^BenchmarkPodMemory$", "1x") {
 		name, kind, _ := strings.Cut(strings.TrimSuffix(r.Name.String(), gomaxprocs(r)), "/")
 		bytes, known := r.Value("B/pod")
 		require.True(b, known, "%s reports no memory", r.Name)
@@ -92,19 +100,31 @@ func measureEngine(b *testing.B, _ int) measurement {
 	return m
 }
 
-// manyPodsVariant is what the programs take with many pods of a kind.
-func manyPodsVariant(name, pods string) variant {
-	return variant{name, measureAnew(func(b *testing.B, _ int) measurement { return measureManyPods(b, pods) })}
+// programPackage has the benchmarks of our programs.
+const programPackage = "test/integration"
+
+// programTests are compiled once for all variants: it takes a while.
+type programTests struct {
+	once    sync.Once
+	program string
 }
 
-func measureManyPods(b *testing.B, pods string) measurement {
+// variant is what our programs take with many pods of a kind.
+func (p *programTests) variant(name, pods string) variant {
+	return variant{name, func(b *testing.B) func(int) measurement {
+		p.once.Do(func() { p.program = compileTests(b, programPackage) })
+		return func(int) measurement { return measureManyPods(b, p.program, pods) }
+	}}
+}
+
+func measureManyPods(b *testing.B, program, pods string) measurement {
 	b.Helper()
 	m := measurement{figures: map[string]float64{}}
 	args := []string{"-many-pods=50000"}
 	if testing.Short() {
 		args = []string{"-many-pods=500", "-many-pods-pause=100ms"}
 	}
-	for _, r := range runBenchmarks(b, "./test/integration", "^BenchmarkManyPods$/^"+pods+"$", "1x", args...) {
+	for _, r := range runBenchmarks(b, programPackage, program, "^BenchmarkManyPods$/^"+pods+"$", "1x", args...) {
 		_, variant, _ := strings.Cut(strings.TrimSuffix(r.Name.String(), gomaxprocs(r)), "/"+pods+"/")
 		for unit, figure := range map[string]string{"live-heap-MiB": "MiB live, ", "resident-after-gc-MiB": "MiB resident, "} {
 			value, known := r.Value(unit)
@@ -124,16 +144,27 @@ func gomaxprocs(r *benchfmt.Result) string {
 	return ""
 }
 
-// runBenchmarks runs benchmarks of a package of ours and returns what they report.
-func runBenchmarks(b *testing.B, pkg, pattern, benchTime string, args ...string) []*benchfmt.Result {
+// compileTests compiles the tests of a package of ours.
+func compileTests(b *testing.B, pkg string) (program string) {
 	b.Helper()
-	args = append([]string{"test", "-run=^$", "-bench=" + pattern, "-benchtime=" + benchTime, "-count=1", "-timeout=60m", pkg}, args...)
-	command := exec.CommandContext(b.Context(), "go", args...)
+	program = filepath.Join(b.TempDir(), "package.test")
+	command := exec.CommandContext(b.Context(), "go", "test", "-c", "-vet=off", "-o", program, "./"+pkg)
 	command.Dir = "../.."
+	output, err := command.CombinedOutput()
+	require.NoError(b, err, "compile the tests of %s: %s", pkg, output)
+	return program
+}
+
+// runBenchmarks runs benchmarks of a package of ours and returns what they report.
+func runBenchmarks(b *testing.B, pkg, program, pattern, benchTime string, args ...string) []*benchfmt.Result {
+	b.Helper()
+	args = append([]string{"-test.run=^$", "-test.bench=" + pattern, "-test.benchtime=" + benchTime, "-test.timeout=60m"}, args...)
+	command := exec.CommandContext(b.Context(), program, args...)
+	command.Dir = filepath.Join("../..", pkg)
 	var stderr bytes.Buffer
 	command.Stderr = &stderr
 	output, err := command.Output()
-	require.NoError(b, err, "go %s: %s%s", strings.Join(args, " "), last(output, 4000), last(stderr.Bytes(), 4000))
+	require.NoError(b, err, "%s %s: %s%s", pkg, strings.Join(args, " "), last(output, 4000), last(stderr.Bytes(), 4000))
 	var results []*benchfmt.Result
 	reader := benchfmt.NewReader(bytes.NewReader(output), pkg)
 	for reader.Scan() {
@@ -142,7 +173,7 @@ func runBenchmarks(b *testing.B, pkg, pattern, benchTime string, args ...string)
 		}
 	}
 	require.NoError(b, reader.Err())
-	require.NotEmpty(b, results, "go %s: %s", strings.Join(args, " "), last(output, 4000))
+	require.NotEmpty(b, results, "%s %s: %s", pkg, strings.Join(args, " "), last(output, 4000))
 	return results
 }
 

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"bytes"
 	"flag"
 	"fmt"
 	"io"
@@ -83,6 +84,11 @@ func BenchmarkRows(b *testing.B) {
 	rows := slices.DeleteFunc(allRows(), func(r row) bool {
 		return len(wanted) > 0 && !slices.Contains(wanted, r.number) || *onlyWork && !r.work
 	})
+	isCounted := func(r row) bool { return r.work }
+	if counted := slices.ContainsFunc(rows, isCounted); counted && testing.Short() && !*onlyWork {
+		defer countApart(b)()
+		rows = slices.DeleteFunc(rows, isCounted)
+	}
 	var results []result
 	for _, together := range bySeries(rows) {
 		b.Run(nameOf(together), func(b *testing.B) {
@@ -97,6 +103,24 @@ func BenchmarkRows(b *testing.B) {
 	}
 	fmt.Println()
 	printTable(os.Stdout, results, !testing.Short())
+}
+
+// countApart counts work in a process of its own, while this one tries the rows that measure time. What it returns waits for the process,
+// and prints what that has found.
+func countApart(b *testing.B) (end func()) {
+	b.Helper()
+	program, err := os.Executable()
+	require.NoError(b, err)
+	command := exec.Command(program, "-test.run=^$", "-test.bench=^BenchmarkRows$", "-test.benchtime=1x", "-test.timeout=24h", "-test.short",
+		"-only-work", "-rows="+*rowNumbers, fmt.Sprintf("-write-baseline=%t", *writeBaseline))
+	var output bytes.Buffer
+	command.Stdout, command.Stderr = &output, os.Stderr
+	require.NoError(b, command.Start())
+	return func() {
+		err := command.Wait()
+		fmt.Printf("\n%s", &output)
+		assert.NoError(b, err, "count work")
+	}
 }
 
 // keep stores a result and publishes it with all others that are stored, unless it is that of a trial.

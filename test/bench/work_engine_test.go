@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"runtime"
 	"strconv"
@@ -25,6 +24,8 @@ type engineBenchmark struct {
 	few, many int
 }
 
+const enginePackage = "pkg/sequence"
+
 var engineBenchmarks = []engineBenchmark{
 	{"PodEvent", "an event of a pod", 1000, 21_000},
 	{"Decide", "a question of the scheduler's queue", 1000, 201_000},
@@ -42,7 +43,7 @@ func workGrowthRow() row {
 		number: 8, work: true, name: "growth-work", turns: 3,
 		question: fmt.Sprintf("What grows with the number of pods? 1,000 to %d in the engine", large),
 		variants: []variant{{engine, func(b *testing.B) func(int) measurement {
-			program := compileEngine(b)
+			program := compileTests(b, enginePackage)
 			return func(int) measurement {
 				m := measurement{figures: map[string]float64{}}
 				var lock sync.Mutex
@@ -73,17 +74,6 @@ func workGrowthRow() row {
 	return r
 }
 
-// compileEngine compiles the benchmarks of the engine.
-func compileEngine(b *testing.B) (program string) {
-	b.Helper()
-	program = filepath.Join(b.TempDir(), "engine.test")
-	command := exec.CommandContext(b.Context(), "go", "test", "-c", "-vet=off", "-o", program, "./pkg/sequence")
-	command.Dir = "../.."
-	output, err := command.CombinedOutput()
-	require.NoError(b, err, "compile the benchmarks of the engine: %s", output)
-	return program
-}
-
 // instructions returns how many one operation takes.
 func (e engineBenchmark) instructions(ctx context.Context, program string, pods int) (float64, error) {
 	few, err := e.count(ctx, program, pods, e.few)
@@ -98,7 +88,7 @@ var collected = regexp.MustCompile(`Collected : (\d+)`)
 
 // count returns how many instructions the program takes for so many operations.
 func (e engineBenchmark) count(ctx context.Context, program string, pods, operations int) (float64, error) {
-	command := exec.CommandContext(ctx, countingTool, "--tool=callgrind", "--callgrind-out-file="+os.DevNull, program,
+	command := exec.CommandContext(ctx, countingTool, "--tool=callgrind", "--vgdb=no", "--callgrind-out-file="+os.DevNull, program,
 		"-test.run=^$", fmt.Sprintf("-test.bench=^Benchmark%s$/^pods=%d$", e.name, pods), fmt.Sprintf("-test.benchtime=%dx", operations))
 	command.Env = countedEnvironment()
 	output, err := command.CombinedOutput()

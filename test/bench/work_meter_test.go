@@ -37,6 +37,8 @@ type counted struct {
 	// files begins the names of the files with the counts; each has the number of a dump behind it.
 	files string
 	dumps int
+	// talk tells the tool and who talks to it where they meet.
+	talk string
 	// ended is closed once the process is no more.
 	ended chan struct{}
 	// Where the count began.
@@ -61,11 +63,15 @@ func (s *site) startCounted(program, file string, args ...string) *counted {
 		dir, err = os.MkdirTemp(*profiles, program+"-")
 		require.NoError(s.b, err)
 	}
-	c := &counted{site: s, name: program, files: filepath.Join(dir, "instructions"), ended: make(chan struct{})}
+	c := &counted{
+		site: s, name: program, files: filepath.Join(dir, "instructions"), ended: make(chan struct{}),
+		// Not in the directory for temporary files of all: a process that is killed leaves its pipes behind.
+		talk: "--vgdb-prefix=" + filepath.Join(s.b.TempDir(), "pipe"),
+	}
 	log, err := os.OpenFile(s.Log(program), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	require.NoError(s.b, err)
 	args = append(append([]string{
-		"--tool=callgrind", "--instr-atstart=no", "--callgrind-out-file=" + c.files, file,
+		"--tool=callgrind", "--instr-atstart=no", "--callgrind-out-file=" + c.files, c.talk, file,
 	}, s.Args(s.b, program)...), args...)
 	c.process = exec.Command(tool, args...)
 	c.process.Env = countedEnvironment()
@@ -167,7 +173,7 @@ func (c *counted) end() work {
 // control talks to the tool in the process.
 func (c *counted) control(what string) {
 	c.b.Helper()
-	output, err := exec.CommandContext(c.ctx, "callgrind_control", what, strconv.Itoa(c.process.Process.Pid)).CombinedOutput()
+	output, err := exec.CommandContext(c.ctx, "callgrind_control", c.talk, what, strconv.Itoa(c.process.Process.Pid)).CombinedOutput()
 	require.NoError(c.b, err, "callgrind_control %s: %s", what, output)
 }
 
