@@ -131,7 +131,7 @@ func (s *soak) createStorage() {
 func deployment(namespace, tier string, replicas int) *appsv1.Deployment {
 	labels := map[string]string{tierLabel: tier}
 	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: tier}, Spec: appsv1.DeploymentSpec{
-		Replicas: new(int32(replicas)), Selector: &metav1.LabelSelector{MatchLabels: labels}, RevisionHistoryLimit: new(int32(1)),
+		Replicas: new(int32(replicas)), Selector: &metav1.LabelSelector{MatchLabels: labels}, RevisionHistoryLimit: new(int32(0)),
 		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
 			SchedulerName: ourScheduler, TerminationGracePeriodSeconds: new(int64(0)),
 			Containers: []corev1.Container{{Name: "app", Image: "example.com/app"}},

@@ -152,10 +152,10 @@ func TestLoad(t *testing.T) {
 	assert.Equal(t, map[string]float64{"etcd": 7.5, "the benchmark": 5}, l.byProgram(), "of all the time")
 }
 
-// timed is how many milliseconds something took that began at a time.
+// timed is how many milliseconds something took, from when to when it was under way.
 type timed struct {
-	at time.Time
-	ms float64
+	began, ended time.Time
+	ms           float64
 }
 
 // probes are the pods of the probes that are under way.
@@ -280,18 +280,19 @@ func (s *soak) probe(ctx context.Context, number int) error {
 	}
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	s.latency = append(s.latency, timed{at: began, ms: milliseconds(ready, bound)})
+	s.latency = append(s.latency, timed{began: began, ended: bound, ms: milliseconds(ready, bound)})
 	return nil
 }
 
-// latencies are those of probes within what is measured, by minutes.
+// latencies are those of probes within what is measured, by minutes. Those that are under way at its end meet the change of leaders that
+// comes after it.
 func (s *soak) latencies() []point {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	var points []point
 	for _, probe := range s.latency {
-		if !probe.at.Before(s.began) && probe.at.Before(s.began.Add(s.long)) {
-			points = append(points, point{X: s.minutes(probe.at), Y: probe.ms})
+		if !probe.began.Before(s.began) && probe.ended.Before(s.began.Add(s.long)) {
+			points = append(points, point{X: s.minutes(probe.began), Y: probe.ms})
 		}
 	}
 	slices.SortFunc(points, func(a, b point) int { return cmp.Compare(a.X, b.X) })

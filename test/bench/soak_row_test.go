@@ -161,10 +161,15 @@ func sampleSoak() *soak {
 		if probe%100 < 2 {
 			slow = 50 + float64(probe)/216 // which is 100 more at the end
 		}
-		s.latency = append(s.latency, timed{at: s.began.Add(time.Duration(probe) * time.Second), ms: slow})
+		at := s.began.Add(time.Duration(probe) * time.Second)
+		s.latency = append(s.latency, timed{began: at, ended: at.Add(time.Second / 2), ms: slow})
 	}
-	// What began before or after does not count.
-	s.latency = append(s.latency, timed{at: s.began.Add(-time.Second), ms: 17_000}, timed{at: s.began.Add(s.long), ms: 17_000})
+	// What began before, or ended after, does not count.
+	end := s.began.Add(s.long)
+	s.latency = append(s.latency,
+		timed{began: s.began.Add(-time.Second), ended: s.began.Add(time.Second), ms: 17_000},
+		timed{began: end.Add(-time.Second), ended: end.Add(time.Second), ms: 17_000},
+	)
 	return s
 }
 
