@@ -50,14 +50,13 @@ const (
 	atATime = 20
 	// warmingPods are bound in each namespace before the count begins.
 	warmingPods = 20
+	// countedPods are those of a span. With fewer, what is done once in a while weighs too much.
+	countedPods = 100
 	// allocatedMetric grows by what a process allocates.
 	allocatedMetric = "go_memstats_alloc_bytes_total"
 	// listsMetric counts the lists that the plugin makes.
 	listsMetric = "podsequence_confirm_lists_total"
 )
-
-// countedPods is how many pods come in a span.
-func countedPods() int { return inFull(100, 2*atATime) }
 
 // ground is a cluster with all that is there before the scheduler. Variants that differ in nothing but the scheduler share one: each turn
 // has a scheduler of its own.
@@ -177,18 +176,18 @@ func (g *ground) attempt(w workload, config string) (m measurement, done bool) {
 		}
 		allocated, hints, lists := g.Metric(g.b, ourScheduler, allocatedMetric), g.hints(), g.Metric(g.b, ourScheduler, listsMetric)
 		c.begin(controlplane.APIServer)
-		if done = come(of, numbered("counted", i), countedPods()); !done {
+		if done = come(of, numbered("counted", i), countedPods); !done {
 			break
 		}
-		work, pods := c.end(), float64(countedPods())
-		m.figures[instructionsPerPod+of.of] = work.instructions / pods
-		m.figures[bytesPerPod+of.of] = (g.Metric(g.b, ourScheduler, allocatedMetric) - allocated) / pods
-		m.figures[apiServerTime+of.of] = float64(work.spent[controlplane.APIServer].Microseconds()) / pods
+		work := c.end()
+		m.figures[instructionsPerPod+of.of] = work.instructions / countedPods
+		m.figures[bytesPerPod+of.of] = (g.Metric(g.b, ourScheduler, allocatedMetric) - allocated) / countedPods
+		m.figures[apiServerTime+of.of] = float64(work.spent[controlplane.APIServer].Microseconds()) / countedPods
 		if w.plugin {
-			m.figures[listsPerPod+of.of] = (g.Metric(g.b, ourScheduler, listsMetric) - lists) / pods
+			m.figures[listsPerPod+of.of] = (g.Metric(g.b, ourScheduler, listsMetric) - lists) / countedPods
 		}
 		if w.batched {
-			m.figures[hintsPerPod] = (g.hints() - hints) / pods
+			m.figures[hintsPerPod] = (g.hints() - hints) / countedPods
 		}
 	}
 	c.stop()
