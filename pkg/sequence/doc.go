@@ -42,7 +42,8 @@
 //	proof.go                                  what a pod that was released proves
 //	evaluate.go                               which groups are satisfied, and since when
 //	revisions.go                              which revision of a workload is the newest
-//	contribution.go                           what pods and workloads add to the sums of groups
+//	contribution.go                           what pods add to the sums of groups
+//	demand.go                                 what workloads add to them: how many pods there should be
 //	due.go                                    on which nodes DaemonSets should have a pod, and have one
 //	confirm.go, progress_facts.go             what must be known before something counts
 //	failures.go                               which members failed and are gone
