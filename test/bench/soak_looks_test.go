@@ -28,6 +28,8 @@ import (
 const (
 	// probeEvery is how often it is measured how long one tier takes to follow the other.
 	probeEvery = time.Second
+	// lastMoments are long enough for a probe: its first pod is ready 2 s after it is bound.
+	lastMoments = 10 * time.Second
 	// looks are so many at least, unless they would be more often than every second; they are as often as every minute.
 	fewestLooks = 120
 	// enoughLooks are those of which something can be said.
@@ -152,10 +154,10 @@ func TestLoad(t *testing.T) {
 	assert.Equal(t, map[string]float64{"etcd": 7.5, "the benchmark": 5}, l.byProgram(), "of all the time")
 }
 
-// timed is how many milliseconds something took, from when to when it was under way.
+// timed is how many milliseconds something took that began at a time.
 type timed struct {
-	began, ended time.Time
-	ms           float64
+	at time.Time
+	ms float64
 }
 
 // probes are the pods of the probes that are under way.
@@ -280,19 +282,19 @@ func (s *soak) probe(ctx context.Context, number int) error {
 	}
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	s.latency = append(s.latency, timed{began: began, ended: bound, ms: milliseconds(ready, bound)})
+	s.latency = append(s.latency, timed{at: began, ms: milliseconds(ready, bound)})
 	return nil
 }
 
-// latencies are those of probes within what is measured, by minutes. Those that are under way at its end meet the change of leaders that
-// comes after it.
+// latencies are those of probes within what is measured, by minutes. Those of its last moments would meet the change of leaders that comes
+// after it. They are left out whether they do or not: to leave out those that have not ended would leave out slow ones.
 func (s *soak) latencies() []point {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	var points []point
 	for _, probe := range s.latency {
-		if !probe.began.Before(s.began) && probe.ended.Before(s.began.Add(s.long)) {
-			points = append(points, point{X: s.minutes(probe.began), Y: probe.ms})
+		if !probe.at.Before(s.began) && probe.at.Before(s.began.Add(s.long-lastMoments)) {
+			points = append(points, point{X: s.minutes(probe.at), Y: probe.ms})
 		}
 	}
 	slices.SortFunc(points, func(a, b point) int { return cmp.Compare(a.X, b.X) })
