@@ -379,7 +379,7 @@ bench: build $(if $(WORK),,build-bench build-helm $(node_bin)/kubectl) ## Measur
 .PHONY: soak
 soak: FOR ?= $(if $(SHORT),1m,6h)
 soak: build ## Roll out 5,000 pods and reboot nodes, at half the load of the machine for 6 hours, or FOR=1h, and measure memory and latency; SHORT=1 tries it in 3 minutes
-	$(GO) test -run '^$$' -bench '^BenchmarkSoak$$' -benchtime 1x -timeout 48h $(if $(SHORT),-short) ./test/bench -soak '$(FOR)' \
+	$(GO) test -run '^$$' -bench '^BenchmarkSoak$$' -benchtime 1x -timeout 48h $(if $(SHORT),-short) ./test/bench -soak '$(FOR)' $(if $(PROFILES),-profiles '$(PROFILES)') \
 		$(if $(SHORT),-soak-nodes 50 -soak-pods 500)
 
 .PHONY: bench-engine

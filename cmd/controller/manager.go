@@ -50,6 +50,7 @@ func newManager(o *options, config *rest.Config) (manager.Manager, error) {
 		Cache:                   cache.Options{DefaultTransform: cache.TransformStripManagedFields()},
 		Metrics:                 metricsServer,
 		HealthProbeBindAddress:  o.healthAddress,
+		PprofBindAddress:        o.pprofAddress,
 		LivenessEndpointName:    "/livez",
 		LeaderElection:          l.enabled,
 		LeaderElectionID:        leaseName,

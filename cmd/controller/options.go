@@ -36,6 +36,7 @@ type options struct {
 	// they are empty.
 	certFile, keyFile string
 	healthAddress     string
+	pprofAddress      string
 
 	leaderElection leaderElection
 	sequences      podsequence.Options
@@ -60,6 +61,7 @@ func defaultOptions() *options {
 		controllers:    []string{allControllers},
 		metricsAddress: ":8443", metricsSecure: true,
 		healthAddress: ":8081",
+		pprofAddress:  "0",
 		leaderElection: leaderElection{
 			enabled: true, leaseDuration: 15 * time.Second, renewDeadline: 10 * time.Second, retryPeriod: 2 * time.Second,
 		},
@@ -114,6 +116,9 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 		"Also serve metrics that have the names of PodSequences and ClusterPodSequences as labels. Anyone who may create sequences can then create time series.")
 	flags.StringVar(&o.healthAddress, "health-probe-bind-address", o.healthAddress,
 		"Address on which to serve /livez and /readyz over HTTP. \"0\" turns them off.")
+	flags.StringVar(&o.pprofAddress, "pprof-bind-address", o.pprofAddress,
+		"Address on which to serve profiles for \"go tool pprof\" under /debug/pprof/ over HTTP to everybody, such as 127.0.0.1:6060, "+
+			"to find out what takes memory or processor time. \"0\" turns them off.")
 
 	o.addSequenceFlags(flags)
 

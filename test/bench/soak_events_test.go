@@ -37,6 +37,8 @@ const (
 	storageLabel = "soak.example.com/storage"
 	// storageNamespace has the drivers and what waits for them.
 	storageNamespace = "storage"
+	// roundAnnotation counts rollouts, in templates.
+	roundAnnotation = "bench.podsequence.example.com/round"
 	// probeNamespace holds the pods of probes.
 	probeNamespace = "probe"
 	// leaderChanges are made before what is measured, and again after it.
@@ -132,7 +134,8 @@ func deployment(namespace, tier string, replicas int) *appsv1.Deployment {
 	labels := map[string]string{tierLabel: tier}
 	return &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: tier}, Spec: appsv1.DeploymentSpec{
 		Replicas: new(int32(replicas)), Selector: &metav1.LabelSelector{MatchLabels: labels}, RevisionHistoryLimit: new(int32(0)),
-		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels}, Spec: corev1.PodSpec{
+		// Each rollout changes the annotation. It is there from the start, so that pods do not take more memory after the first one.
+		Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: labels, Annotations: map[string]string{roundAnnotation: "0"}}, Spec: corev1.PodSpec{
 			SchedulerName: ourScheduler, TerminationGracePeriodSeconds: new(int64(0)),
 			Containers: []corev1.Container{{Name: "app", Image: "example.com/app"}},
 		}},
@@ -154,7 +157,7 @@ func (s *soak) rollOut(ctx context.Context, _ int) error {
 		}
 	}
 	namespace := s.applications[s.rollouts%len(s.applications)]
-	patch := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{"bench.podsequence.example.com/round":"%d"}}}}}`, s.rollouts)
+	patch := fmt.Sprintf(`{"spec":{"template":{"metadata":{"annotations":{%q:"%d"}}}}}`, roundAnnotation, s.rollouts+1)
 	for _, tier := range tiersOfApplication {
 		if _, err := s.core.AppsV1().Deployments(namespace).Patch(ctx, tier, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
 			return fmt.Errorf("roll out: %w", err)
@@ -229,9 +232,32 @@ func (s *soak) readerOn(ctx context.Context, node string) (*corev1.Pod, error) {
 // pair is a leader of one of our programs, and its standby.
 type pair struct {
 	program         string
-	leader, standby *cluster.Program
+	leader, standby *instance
 	// holder is who holds the lease.
 	holder string
+}
+
+// instance is one process of a program.
+type instance struct {
+	*cluster.Program
+	// pprof is the address of its profiles, if it serves them.
+	pprof string
+}
+
+// run runs another instance of one of our programs. The controller serves its profiles, if somebody wants them.
+func (s *soak) run(program string) *instance {
+	s.b.Helper()
+	i := &instance{}
+	if *profiles != "" && program == ourProgram {
+		_, i.pprof = cluster.FreeAddress(s.b)
+	}
+	i.Program = s.RunInstance(s.b, program, func(args []string) []string {
+		if i.pprof == "" {
+			return args
+		}
+		return append(args, "--pprof-bind-address="+i.pprof)
+	})
+	return i
 }
 
 // startPairs replaces the cluster's own instances of our programs by two of each.
@@ -240,12 +266,12 @@ func (s *soak) startPairs() {
 	for _, program := range []string{ourScheduler, ourProgram} {
 		p := &pair{program: program, holder: s.holder(program)}
 		require.NoError(s.b, s.Kill(s.ctx, program))
-		p.leader = s.RunInstance(s.b, program, nil)
+		p.leader = s.run(program)
 		s.programs = append(s.programs, p)
 	}
 	for _, p := range s.programs {
 		s.awaitLeader(p)
-		p.standby = s.RunInstance(s.b, p.program, nil)
+		p.standby = s.run(p.program)
 	}
 }
 
@@ -301,7 +327,7 @@ func (s *soak) changeLeader(p *pair) {
 		progress("soak: after the kill of the leading scheduler nothing is scheduled for %.1f s", bound.Sub(killed).Seconds())
 	}
 	s.awaitLeader(p)
-	p.leader, p.standby = p.standby, s.RunInstance(s.b, p.program, nil)
+	p.leader, p.standby = p.standby, s.run(p.program)
 }
 
 // pause lets events go on.

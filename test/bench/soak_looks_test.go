@@ -3,7 +3,12 @@ package bench
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strconv"
@@ -46,6 +51,7 @@ func (s *soak) measure(long time.Duration) {
 	now := s.usage()
 	s.load = load{first: now, last: now, processors: runtime.NumCPU()}
 	end := time.NewTimer(long)
+	s.profile("start")
 	looks := time.NewTicker(min(time.Minute, max(time.Second, long/fewestLooks)))
 	defer looks.Stop()
 	for over := false; !over; {
@@ -62,7 +68,23 @@ func (s *soak) measure(long time.Duration) {
 		}
 	}
 	s.long = time.Since(s.began)
+	s.profile("end")
 	require.GreaterOrEqual(s.b, len(s.load.own), enoughLooks, "interrupted before anything could be said: nothing is written")
+}
+
+// profile writes what takes memory in the leading programs that serve that, for "go tool pprof".
+func (s *soak) profile(moment string) {
+	s.b.Helper()
+	for _, p := range s.programs {
+		if p.leader.pprof == "" {
+			continue
+		}
+		response, err := http.Get("http://" + p.leader.pprof + "/debug/pprof/heap")
+		require.NoError(s.b, err, "read profile of %s", p.program)
+		content, err := io.ReadAll(response.Body)
+		require.NoError(s.b, errors.Join(err, response.Body.Close()), "read profile of %s", p.program)
+		require.NoError(s.b, os.WriteFile(filepath.Join(*profiles, fmt.Sprintf("%s-%s.pprof", p.program, moment)), content, 0o644))
+	}
 }
 
 func (s *soak) minutes(at time.Time) float64 { return at.Sub(s.began).Minutes() }

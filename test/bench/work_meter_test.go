@@ -27,7 +27,7 @@ const countingTool = "valgrind"
 // syncedMetric is 1 once one of our programs knows all it must know.
 const syncedMetric = "podsequence_engine_synced"
 
-var profiles = flag.String("profiles", "", "`directory` in which callgrind's files stay, which name the scheduler's functions")
+var profiles = flag.String("profiles", "", "`directory` in which callgrind's files stay, which name the scheduler's functions, and profiles of the soak")
 
 // counted is a program of ours of which the instructions are counted. It runs some fifty times slower than by itself while they are.
 type counted struct {
