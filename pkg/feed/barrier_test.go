@@ -146,6 +146,35 @@ func TestQuestionsAboutWhatIsMissing(t *testing.T) {
 			assert.Len(t, a.answered(), 1)
 			assert.Empty(t, a.whyUnconfirmed("shop"))
 		},
+		"a kind that cannot be listed is said although another does not answer": func(t *testing.T, a *asking) {
+			a.split()
+			a.set(func() { a.pods.failing, a.jobs.block = true, make(chan struct{}) })
+			a.asks("shop", "50")
+			time.Sleep(listTimeout)
+			synctest.Wait()
+			assert.Contains(t, a.whyUnconfirmed("shop"), "list pods: the server is down")
+			a.set(func() { a.pods.failing, a.jobs.block = false, nil })
+			time.Sleep(5 * time.Second)
+			assert.Equal(t, []string{"shop 2"}, a.answered())
+		},
+		"requests that nobody needs and that hang keep others waiting for no longer than a list may take": func(t *testing.T, a *asking) {
+			a.set(func() { a.jobs.block = make(chan struct{}) })
+			a.pods.watch.advanceByEvent("50")
+			for i := range 2 * listsAtOnce {
+				a.asks(fmt.Sprintf("job-%d", i), "50")
+			}
+			time.Sleep(grace)
+			assert.Equal(t, listsAtOnce, a.listed(a.jobs))
+			a.jobs.watch.advanceByEvent("51")
+			assert.Len(t, a.answered(), 2*listsAtOnce)
+			a.set(func() { a.jobs.block = nil })
+			a.pods.watch.advanceByEvent("60")
+			a.asks("shop", "60")
+			time.Sleep(listTimeout)
+			assert.Len(t, a.answered(), 2*listsAtOnce+1)
+			synctest.Wait()
+			assert.Empty(t, a.whyUnconfirmed("shop"))
+		},
 		"a watch that stays behind has the list made again, and is said in words": func(t *testing.T, a *asking) {
 			a.set(func() { a.jobs.objects["migrate"] = "90" })
 			a.pods.watch.advanceByEvent("50")
