@@ -136,10 +136,13 @@ func trimPod(pod *corev1.Pod) *corev1.Pod {
 	}
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady || c.Type == corev1.PodScheduled || c.Type == corev1.DisruptionTarget {
-			trimmed.Status.Conditions = append(trimmed.Status.Conditions,
-				corev1.PodCondition{
-					Type: c.Type, Status: c.Status, Reason: c.Reason, LastTransitionTime: c.LastTransitionTime, LastProbeTime: c.LastProbeTime,
-				})
+			kept := corev1.PodCondition{
+				Type: c.Type, Status: c.Status, Reason: c.Reason, LastTransitionTime: c.LastTransitionTime, LastProbeTime: c.LastProbeTime,
+			}
+			if sequence.WaitsForNode(*c) {
+				kept.Message = sequence.WaitingForNode // without it the reason would be a scheduler's
+			}
+			trimmed.Status.Conditions = append(trimmed.Status.Conditions, kept)
 		} else if c.Status == corev1.ConditionTrue { // some group may require it
 			trimmed.Status.Conditions = append(trimmed.Status.Conditions,
 				corev1.PodCondition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})

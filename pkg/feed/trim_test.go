@@ -103,3 +103,16 @@ func TestAListedPodIsTrimmedToWhatTheEngineLooksAt(t *testing.T) {
 	require.NoError(t, err)
 	assert.Equal(t, bound, trimmed)
 }
+
+// A pod that is held for a node has the reason of a pod that a scheduler has tried. Only the message tells them apart.
+func TestThatAPodWaitsForANodeOutlivesAList(t *testing.T) {
+	for message, want := range map[string]bool{
+		sequence.WaitingForNode + "all groups before Application are ready": true,
+		"0/3 nodes are available": false,
+	} {
+		pod := &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{
+			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: message,
+		}}}}
+		assert.Equal(t, want, sequence.WaitsForNode(trimPod(pod).Status.Conditions[0]), message)
+	}
+}

@@ -89,6 +89,12 @@ func TakenBy(pod *corev1.Pod) Resources { return inventory.TakenBy(pod) }
 // TakesAsBefore reports whether a pod surely takes of its node what an earlier version of it took, and costs less than to ask TakenBy twice.
 func TakesAsBefore(before, now *corev1.Pod) bool { return inventory.TakesAsBefore(before, now) }
 
+// WaitingForNode begins the message of a pod that is held for nodes where earlier groups are starting.
+const WaitingForNode = inventory.WaitingForNode
+
+// WaitsForNode reports whether a condition says that of a pod. Its reason is the one that a scheduler gives.
+func WaitsForNode(c corev1.PodCondition) bool { return inventory.WaitsForNode(c) }
+
 // The kinds of workloads that the engine takes, and pods.
 const (
 	KindPod                   = inventory.KindPod
