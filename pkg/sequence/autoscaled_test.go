@@ -97,3 +97,19 @@ func TestAPodIsExplainedAnewWhenItWaitsOnlyForNodes(t *testing.T) {
 		assert.Equal(t, corev1.PodReasonUnschedulable, engine.Decide(pod).ConditionReason())
 	}
 }
+
+// A kubelet takes time to give a pod less than it has. Until then the scheduler counts what the pod has, and so do we.
+func TestNoPodIsHeldForRoomThatAShrinkingPodStillHas(t *testing.T) {
+	engine := autoscaledFleet()
+	shrinking := makePod("big", "1").Node("node-0").Container("image").Obj()
+	shrinking.Spec.Resources = &corev1.ResourceRequirements{Requests: resourcesOf("cpu=1")}
+	shrinking.Status.Resources, shrinking.Status.AllocatedResources = &corev1.ResourceRequirements{Requests: resourcesOf("cpu=7")}, resourcesOf("cpu=7")
+	app := makePod("app", "1").Label("tier", "app").Req(map[corev1.ResourceName]string{corev1.ResourceCPU: "4"}).Obj()
+	engine.ApplyPod(app)
+	assert.True(t, engine.Decide(app).Held, "there is room for it on the node on which the driver starts")
+	engine.ApplyNodeUse("node-0", TakenBy(shrinking))
+	assert.False(t, engine.Decide(app).Held)
+	shrinking.Status.Resources, shrinking.Status.AllocatedResources = shrinking.Spec.Resources, resourcesOf("cpu=1")
+	engine.ApplyNodeUse("node-0", TakenBy(shrinking))
+	assert.True(t, engine.Decide(app).Held)
+}

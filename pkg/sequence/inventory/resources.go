@@ -8,7 +8,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apiresource "k8s.io/apimachinery/pkg/api/resource"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/component-base/featuregate"
 	"k8s.io/component-helpers/resource"
+	"k8s.io/kubernetes/pkg/features"
 )
 
 // Resource is an amount of one resource: CPU in thousandths, anything else in its unit.
@@ -53,23 +56,39 @@ func (all Resources) List() corev1.ResourceList {
 // RequestsOf returns what the pod asks of its node, as the scheduler counts it. Neither that it is one pod nor what it asks for
 // with an amount of zero is in there.
 func RequestsOf(p *corev1.Pod) Resources {
-	if len(p.Spec.Containers) == 0 && len(p.Spec.InitContainers) == 0 && p.Spec.Overhead == nil && p.Spec.Resources == nil {
+	if len(p.Spec.Containers) == 0 && len(p.Spec.InitContainers) == 0 && p.Spec.Overhead == nil && p.Spec.Resources == nil && !isToldOf(p) {
 		return nil
 	}
 	var requests corev1.ResourceList
 	if asksAsItsContainer(p) {
 		requests = p.Spec.Containers[0].Resources.Requests
 	} else {
-		requests = resource.PodRequests(p, resource.PodResourcesOptions{UseStatusResources: true})
+		requests = resource.PodRequests(p, resource.PodResourcesOptions{
+			UseStatusResources: enabled(features.InPlacePodVerticalScaling),
+			InPlacePodLevelResourcesVerticalScalingEnabled: enabled(features.InPlacePodLevelResourcesVerticalScaling),
+			SkipPodLevelResources:                          !enabled(features.PodLevelResources),
+			UseDRANodeAllocatableResourceClaimStatus:       enabled(features.DRANodeAllocatableResources),
+		})
 	}
 	return slices.DeleteFunc(ResourcesOf(requests), func(r Resource) bool { return r.Amount == 0 })
+}
+
+// enabled reports whether a feature of Kubernetes is on, for which the scheduler asks in the same way (PodInfo.CalculateResource).
+func enabled(feature featuregate.Feature) bool {
+	return utilfeature.DefaultFeatureGate.Enabled(feature)
 }
 
 // asksAsItsContainer reports whether the pod surely asks for what its only container does, as most pods do while they are scheduled.
 // Then nothing need be added up, which takes some 25,000 instructions.
 func asksAsItsContainer(p *corev1.Pod) bool {
-	return len(p.Spec.Containers) == 1 && len(p.Spec.InitContainers) == 0 && p.Spec.Overhead == nil && p.Spec.Resources == nil &&
-		len(p.Status.ContainerStatuses) == 0 && !resource.IsPodResizeInfeasible(p)
+	return len(p.Spec.Containers) == 1 && len(p.Spec.InitContainers) == 0 && p.Spec.Overhead == nil && p.Spec.Resources == nil && !isToldOf(p)
+}
+
+// isToldOf reports whether the status of the pod may change what it asks for.
+func isToldOf(p *corev1.Pod) bool {
+	s := &p.Status
+	return len(s.ContainerStatuses) > 0 || s.Resources != nil || s.AllocatedResources != nil || len(s.NodeAllocatableResourceClaimStatuses) > 0 ||
+		resource.IsPodResizeInfeasible(p)
 }
 
 // Of returns the amount of one resource; 0 if it is not listed.

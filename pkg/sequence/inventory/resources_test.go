@@ -1,15 +1,18 @@
 package inventory
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	componentresource "k8s.io/component-helpers/resource"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
 func amounts(pairs ...string) corev1.ResourceList {
@@ -63,8 +66,8 @@ func TestWhatAPodRequests(t *testing.T) {
 	}
 }
 
-// A pod whose requests need not be added up asks for what the library would say.
-func TestAPodAsksForWhatTheLibraryAddsUp(t *testing.T) {
+// The scheduler adds up everything of each pod. What need not be added up, and what a kubelet has not done yet, comes to the same here.
+func TestAPodAsksForWhatTheSchedulerCounts(t *testing.T) {
 	const pods = 5000
 	random := rand.New(rand.NewPCG(1, 2))
 	some := func() corev1.ResourceList {
@@ -101,14 +104,17 @@ func TestAPodAsksForWhatTheLibraryAddsUp(t *testing.T) {
 		if random.IntN(4) == 0 {
 			p.Spec.Resources = &corev1.ResourceRequirements{Requests: amounts("cpu", "1")}
 		}
+		if random.IntN(4) == 0 { // kubelets say so of each pod
+			p.Status.AllocatedResources, p.Status.Resources = some(), &corev1.ResourceRequirements{Requests: some()}
+		}
 		if random.IntN(4) == 0 {
 			p.Status.Conditions = []corev1.PodCondition{{
 				Type: corev1.PodResizePending, Status: corev1.ConditionTrue, Reason: corev1.PodReasonInfeasible,
 			}}
 		}
-		want := slices.DeleteFunc(
-			ResourcesOf(componentresource.PodRequests(p, componentresource.PodResourcesOptions{UseStatusResources: true})),
-			func(r Resource) bool { return r.Amount == 0 })
+		counted, err := framework.NewPodInfo(p)
+		require.NoError(t, err)
+		want := requested(counted.CalculateResource().Resource)
 		if got := RequestsOf(p); !want.Equal(got) {
 			t.Fatalf("%v, want %v, of %+v", got, want, p)
 		}
@@ -117,6 +123,16 @@ func TestAPodAsksForWhatTheLibraryAddsUp(t *testing.T) {
 		}
 	}
 	assert.Greater(t, simple, pods/100)
+}
+
+// requested returns what the scheduler has counted.
+func requested(r fwk.Resource) Resources {
+	all := Resources{{corev1.ResourceCPU, r.GetMilliCPU()}, {corev1.ResourceMemory, r.GetMemory()}}
+	for name, amount := range r.GetScalarResources() {
+		all = append(all, Resource{name, amount})
+	}
+	slices.SortFunc(all, func(a, b Resource) int { return cmp.Compare(a.Name, b.Name) })
+	return slices.DeleteFunc(all, func(r Resource) bool { return r.Amount == 0 })
 }
 
 func TestResourcesAreAdded(t *testing.T) {

@@ -26,6 +26,8 @@ func TakesAsBefore(before, now *corev1.Pod) bool {
 	return before.UID == now.UID && now.Generation != 0 && before.Generation == now.Generation &&
 		before.Spec.NodeName == now.Spec.NodeName && hasEnded(before) == hasEnded(now) &&
 		resource.IsPodResizeInfeasible(before) == resource.IsPodResizeInfeasible(now) &&
+		areSame(before.Status.AllocatedResources, now.Status.AllocatedResources) && requestSame(before.Status.Resources, now.Status.Resources) &&
+		len(before.Status.NodeAllocatableResourceClaimStatuses)+len(now.Status.NodeAllocatableResourceClaimStatuses) == 0 &&
 		slices.EqualFunc(before.Status.ContainerStatuses, now.Status.ContainerStatuses, haveSameRequests) &&
 		slices.EqualFunc(before.Status.InitContainerStatuses, now.Status.InitContainerStatuses, haveSameRequests)
 }
@@ -36,8 +38,11 @@ func hasEnded(p *corev1.Pod) bool {
 
 // haveSameRequests compares what a resize in place changes.
 func haveSameRequests(a, b corev1.ContainerStatus) bool {
-	return a.Name == b.Name && areSame(a.AllocatedResources, b.AllocatedResources) &&
-		(a.Resources == nil) == (b.Resources == nil) && (a.Resources == nil || areSame(a.Resources.Requests, b.Resources.Requests))
+	return a.Name == b.Name && areSame(a.AllocatedResources, b.AllocatedResources) && requestSame(a.Resources, b.Resources)
+}
+
+func requestSame(a, b *corev1.ResourceRequirements) bool {
+	return (a == nil) == (b == nil) && (a == nil || areSame(a.Requests, b.Requests))
 }
 
 func areSame(a, b corev1.ResourceList) bool {
