@@ -25,8 +25,9 @@ func (f *failure) key() inventory.WorkloadKey {
 	return inventory.WorkloadKey{Kind: inventory.Kind(f.Kind), Namespace: f.Namespace, Name: f.Name}
 }
 
-// isSucceededBy reports whether a Job takes the place of one that failed: one of its name, a newer one of its CronJob, or one of the same
-// purpose and group that was created after the failure under a new name, as each release brings one.
+// isSucceededBy reports whether a Job takes the place of one that failed: one of its name, a newer one of its CronJob, which may have been
+// created again under its name, or one of the same purpose and group that was created after the failure under a new name, as each release
+// brings one.
 func (s *sequence) isSucceededBy(f *failure, w *inventory.Workload) bool {
 	switch {
 	case f.Kind != string(w.Kind), f.UID == w.UID:
@@ -35,7 +36,8 @@ func (s *sequence) isSucceededBy(f *failure, w *inventory.Workload) bool {
 		return true
 	case f.CronJobUID != "":
 		failed := inventory.Workload{Name: f.Name, CreatedAt: f.CreatedAt.Time}
-		return f.CronJobUID == w.Owner && w.StartedAfter(&failed)
+		same := f.CronJobUID == w.Owner || f.CronJobName != "" && f.CronJobName == w.CronJob && f.Namespace == w.Namespace
+		return same && w.StartedAfter(&failed)
 	}
 	return f.hasRoleOf(w) && !slices.Contains(f.Peers, w.Name) && s.inGroupOf(f, w)
 }
@@ -56,7 +58,7 @@ func (f *failure) hasRoleOf(w *inventory.Workload) bool {
 func (s *sequence) failedJob(w *workload, group int) v1alpha1.Failure {
 	f := v1alpha1.Failure{
 		Kind: string(inventory.KindJob), Namespace: w.Namespace, Name: w.Name, UID: w.UID, CreatedAt: metav1.NewTime(w.CreatedAt),
-		Pods: int32(min(max(w.Expects(s.groups[group].Required), 1), maxPodsOfFailure)), CronJobUID: w.Owner, Labels: w.Labels,
+		Pods: int32(min(max(w.Expects(s.groups[group].Required), 1), maxPodsOfFailure)), CronJobUID: w.Owner, CronJobName: w.CronJob, Labels: w.Labels,
 		FailedAt: ptr.To(metav1.NewTime(w.FailedAt)), Peers: w.peers,
 	}
 	// A program that was started after the failure does not know the peers that are gone since.

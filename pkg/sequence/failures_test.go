@@ -49,6 +49,38 @@ func failedPods(engine answering, number, more int) {
 	}
 }
 
+// A CronJob that is replaced, pruned or restored has another UID. Its next Job does the work of the one that failed.
+func TestAJobOfACronJobThatWasCreatedAgainSucceedsTheOneThatFailed(t *testing.T) {
+	for name, tc := range map[string]struct {
+		cronJob string
+		want    bool
+	}{
+		"of the same name":                 {"import", true},
+		"another one with the same labels": {"export", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			engine, template := newEngine(), map[string]string{"app": "import"}
+			engine.Tick(failuresEpoch.Add(time.Minute))
+			of := func(name, uid string, j *batchv1.Job) *batchv1.Job {
+				j.OwnerReferences = []metav1.OwnerReference{controllerRef("batch/v1", "CronJob", name, uid)}
+				return j
+			}
+			engine.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Mode(v1alpha1.Continuous).
+				Label("Import", "app", "import").Complete().Label("Web", "app", "web").Obj())
+			web := makePod("web", "2").Label("app", "web").Obj()
+			engine.ApplyPod(web)
+			engine.ApplyWorkload(of("import", "c1", makeJob("import-1", "3", 0, 10, batchv1.JobFailed, template)))
+			engine.RemoveWorkload(of("import", "c1", makeJob("import-1", "4", 0, 10, batchv1.JobFailed, template)))
+			report, _ := engine.Report(shopKey)
+			require.Len(t, report.Failures, 1)
+			engine.ApplyWorkload(of(tc.cronJob, "c2", makeJob("next-2", "5", 20, 30, batchv1.JobComplete, template)))
+			report, _ = engine.Report(shopKey)
+			assert.Equal(t, tc.want, len(report.Failures) == 0)
+			assert.Equal(t, tc.want, !engine.Decide(web).Held, report.Groups[0].Progress)
+		})
+	}
+}
+
 // A program that is started when the successor is there takes it for the successor, though it is there when the failure is first seen.
 func TestSuccessorThatWasThereBeforeTheProgram(t *testing.T) {
 	engine, template := newEngine(), map[string]string{"app": "migration"}

@@ -147,7 +147,7 @@ func (o *oracle) wentFailed(v *view, was metav1.Object) (oracleFailure, bool) {
 		expected, _ := wanted(was, requirementOf(v.Spec.PodGroups[group]))
 		f := oracleFailure{v1alpha1.Failure{
 			Kind: "Job", Namespace: was.Namespace, Name: was.Name, UID: was.UID, CreatedAt: was.CreationTimestamp, FailedAt: failedAt(was),
-			Pods: int32(max(1, expected)), CronJobUID: cronJobOf(was), Labels: was.Spec.Template.Labels, Peers: o.peers[was.UID],
+			Pods: int32(max(1, expected)), CronJobUID: cronJobOf(was), CronJobName: cronJobNameOf(was), Labels: was.Spec.Template.Labels, Peers: o.peers[was.UID],
 		}, false}
 		for _, recorded := range v.Status.Failures {
 			if recorded.UID == was.UID {
@@ -216,7 +216,8 @@ func (o *oracle) succeeds(v *view, f oracleFailure) (successor, itself bool) {
 	if f.Kind == "Job" && f.CronJobUID != "" {
 		failed := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: f.Name, CreationTimestamp: f.CreatedAt}}
 		for _, j := range all[*batchv1.Job](o, "Job") {
-			successor = successor || (cronJobOf(j) == f.CronJobUID && j.UID != f.UID && startedAfter(j, failed))
+			same := cronJobOf(j) == f.CronJobUID || j.Namespace == f.Namespace && f.CronJobName != "" && cronJobNameOf(j) == f.CronJobName
+			successor = successor || (same && j.UID != f.UID && startedAfter(j, failed))
 		}
 	}
 	return successor, itself

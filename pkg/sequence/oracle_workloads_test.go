@@ -164,6 +164,13 @@ func cronJobOf(w metav1.Object) types.UID {
 	return ref.UID
 }
 
+func cronJobNameOf(w metav1.Object) string {
+	if cronJobOf(w) == "" {
+		return ""
+	}
+	return metav1.GetControllerOf(w).Name
+}
+
 // noteUnfinished remembers Jobs of CronJobs that went before they were complete, as long as the CronJob has Jobs.
 func (o *oracle) noteUnfinished() {
 	for uid, w := range o.before {

@@ -157,7 +157,11 @@ func (w *randomWorld) newWorkload(kind, namespace, name string) metav1.Object {
 	case "Job":
 		j := &batchv1.Job{}
 		if strings.HasPrefix(name, "cron-") {
-			j.OwnerReferences = []metav1.OwnerReference{controllerRef("batch/v1", "CronJob", "cron", "uid-of-cron-"+namespace)}
+			uid := "uid-of-cron-" + namespace
+			if w.oneIn(4) {
+				uid += "-again" // it was deleted, and created again
+			}
+			j.OwnerReferences = []metav1.OwnerReference{controllerRef("batch/v1", "CronJob", "cron", uid)}
 		}
 		object = j
 	case "ReplicationController":

@@ -236,6 +236,10 @@ type Failure struct {
 	// +optional
 	CronJobUID types.UID `json:"cronJobUID,omitempty"`
 
+	// The name of that CronJob. One that is created again under its name continues its work.
+	// +optional
+	CronJobName string `json:"cronJobName,omitempty"`
+
 	// When a Job failed.
 	// +optional
 	FailedAt *metav1.Time `json:"failedAt,omitempty"`

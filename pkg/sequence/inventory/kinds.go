@@ -114,7 +114,7 @@ func viewReplicaSet(w *Workload, o *appsv1.ReplicaSet) {
 	}
 	w.Expected = int(ptr.Deref(o.Spec.Replicas, 1))
 	w.Observed = o.Status.ObservedGeneration >= o.Generation
-	w.Owner = controllerOfKind(o, appsv1.GroupName, string(KindDeployment))
+	w.Owner, _ = controllerOfKind(o, appsv1.GroupName, string(KindDeployment))
 }
 
 func viewReplicationController(w *Workload, o *corev1.ReplicationController) {
@@ -158,7 +158,7 @@ func viewJob(w *Workload, o *batchv1.Job) {
 		completions = int(*o.Spec.Completions)
 	}
 	w.Expected, w.ExpectedComplete = min(parallelism, completions), completions
-	w.Owner = controllerOfKind(o, batchv1.GroupName, "CronJob")
+	w.Owner, w.CronJob = controllerOfKind(o, batchv1.GroupName, "CronJob")
 	for _, c := range o.Status.Conditions {
 		if c.Status != corev1.ConditionTrue {
 			continue
@@ -175,10 +175,11 @@ func viewJob(w *Workload, o *batchv1.Job) {
 	}
 }
 
-func controllerOfKind(object metav1.Object, group, kind string) types.UID {
+// controllerOfKind returns the UID and the name of the object's controller if it is of a kind.
+func controllerOfKind(object metav1.Object, group, kind string) (uid types.UID, name string) {
 	ref := metav1.GetControllerOfNoCopy(object)
 	if ref == nil || ref.Kind != kind || !strings.HasPrefix(ref.APIVersion, group+"/") {
-		return ""
+		return "", ""
 	}
-	return ref.UID
+	return ref.UID, ref.Name
 }

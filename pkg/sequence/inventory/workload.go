@@ -31,6 +31,8 @@ type Workload struct {
 
 	// Owner is the Deployment of a ReplicaSet, or the CronJob of a Job; empty if there is none.
 	Owner types.UID
+	// CronJob is the name of the CronJob of a Job.
+	CronJob string
 	// Object is kept where a rule of Kubernetes asks for it, with what the rule looks at: Deployment, ReplicaSet and
 	// DaemonSet.
 	Object    metav1.Object
