@@ -39,7 +39,7 @@ func (o *oracle) seeConditions(node *corev1.Node, same, boots, settled bool) {
 			said := later(c.LastHeartbeatTime.Time, c.LastTransitionTime.Time)
 			is.outlived = unchanged || said.Before(o.boots[node.Name].at)
 		case unchanged && was.outlived:
-			is.outlived = !c.LastHeartbeatTime.IsZero() || !settled
+			is.outlived = c.LastHeartbeatTime.After(c.LastTransitionTime.Time) || !settled
 		}
 		switch {
 		case !same:

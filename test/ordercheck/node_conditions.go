@@ -12,8 +12,8 @@ import (
 )
 
 // A group may wait for conditions of its node. What was said of a node before its present boot does not count until somebody says so again:
-// the condition then has another time. Who never writes the time of a heartbeat may not write the same again; what he said counts again
-// when the kubelet has been ready for a minute.
+// the condition then has another time. Who has written no heartbeat since the transition may not write the same again; what he said counts
+// again when the kubelet has been ready for a minute.
 
 // nodeCondition is a condition of a node as it is written.
 type nodeCondition struct {
@@ -59,7 +59,7 @@ func (w *world) noteConditions(is *nodeFacts, boots, settled bool, e event) {
 		case boots:
 			said.old = again || later(c.turned, c.beat).Before(w.boots[is.node.Name].at)
 		case again && before.old:
-			said.old = !c.beat.IsZero() || !settled
+			said.old = c.beat.After(c.turned) || !settled
 		}
 		switch {
 		case had && before.status == c.status && !before.old:

@@ -46,6 +46,7 @@ func reported(of string, status corev1.ConditionStatus, turned, beat func(made, 
 
 func atCreation(made, _ metav1.Time) metav1.Time { return made }
 func atOnce(_, now metav1.Time) metav1.Time      { return now }
+func soonAfter(made, _ metav1.Time) metav1.Time  { return metav1.NewTime(made.Add(time.Second)) }
 func notAtAll(_, _ metav1.Time) metav1.Time      { return metav1.Time{} }
 
 func awaitingNode(r ...v1alpha1.NodeConditionRequirement) func(*v1alpha1.PodGroup) {
@@ -67,6 +68,7 @@ func TestJudgeReadsConditionsOfNodes(t *testing.T) {
 	app := several(create("app"), bindTo("app", "node-1"))
 	yes, no := reported("example.com/Healthy", "True", atOnce, atOnce), reported("example.com/Healthy", "False", atOnce, atOnce)
 	old, still := reported("example.com/Healthy", "True", atCreation, atCreation), reported("example.com/Healthy", "True", atCreation, atOnce)
+	beating := reported("example.com/Healthy", "True", atCreation, soonAfter)
 	silent := reported("example.com/Healthy", "True", atCreation, notAtAll)
 	early := []string{"shop/app"}
 	checkAll(t, map[string]judgement{
@@ -121,13 +123,18 @@ func TestJudgeReadsConditionsOfNodes(t *testing.T) {
 			wantEarly: early, wantBindings: 1,
 		},
 		"nor after a minute": {
-			steps: []step{says("node-1", "one", old), alone(), passing(late), says("node-1", "two", old), passing(time.Minute + late), says("node-1", "two", old),
-				passing(late), app},
+			steps: []step{says("node-1", "one", beating), alone(), passing(late), says("node-1", "two", beating), passing(time.Minute + late),
+				says("node-1", "two", beating), passing(late), app},
 			wantEarly: early, wantBindings: 1,
 		},
 		"unless nobody writes heartbeats": {
 			steps: []step{says("node-1", "one", silent), alone(), passing(late), says("node-1", "two", silent), passing(time.Minute + late),
 				says("node-1", "two", silent), app},
+			wantBindings: 1,
+		},
+		"nor a heartbeat after the transition": {
+			steps: []step{says("node-1", "one", old), alone(), passing(late), says("node-1", "two", old), passing(time.Minute + late),
+				says("node-1", "two", old), app},
 			wantBindings: 1,
 		},
 		"who then writes them may not have looked": {

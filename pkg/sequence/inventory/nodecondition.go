@@ -62,8 +62,9 @@ func (n *Node) SameConditions(other *Node, asked func(of string) bool) bool {
 
 // followConditions notes of each condition since when it is what it is, and whether somebody has reported it since the node booted.
 //
-// Who sets a condition writes a heartbeat or a transition when it has looked again. A condition that was reported without a heartbeat, as
-// some do who only write what is new, may never be written again: it counts again when the kubelet has been ready for a while.
+// Who sets a condition writes a heartbeat or a transition when it has looked again. Some write only what is new. What they wrote may never
+// be written again: it counts again when the kubelet has been ready for a while. They are known by having written no heartbeat since the
+// transition: SetNodeCondition of component-helpers gives a condition that is written once a heartbeat of the same time.
 func (n *Node) followConditions(before *Node, booted bool) {
 	for i := range n.conditions {
 		c, was := &n.conditions[i], before.Condition(n.conditions[i].Type)
@@ -73,7 +74,7 @@ func (n *Node) followConditions(before *Node, booted bool) {
 			case booted:
 				c.BeforeBoot = c.BeforeBoot || same
 			case was.BeforeBoot && same:
-				c.BeforeBoot = c.heartbeat != 0 || !n.hasSettled(before.BootedAt)
+				c.BeforeBoot = c.heartbeat > c.transition || !n.hasSettled(before.BootedAt)
 			}
 		}
 		if c.not = before.lookedAt; was != nil && was.Status == c.Status && !was.BeforeBoot {
