@@ -55,17 +55,26 @@ func (all podGroups) unlink(p *pod) {
 
 // splitPodGroups reports a PodGroup that has pods in several groups and cannot be scheduled in order: that of Kubernetes schedules
 // all its pods together, that of Coscheduling as many as it asks for, and those of the later groups may not be scheduled
-// before those of the earlier are ready.
+// before those of the earlier are ready. If the first group has enough of them, a later one that has fewer is never satisfied.
 func (s *sequence) splitPodGroups() (spec.Problem, bool) {
-	var split []string
+	var split, short []string
 	for reference, groups := range s.podGroups {
+		if len(groups) < 2 {
+			continue
+		}
 		first := slices.Min(slices.Collect(maps.Keys(groups)))
-		if len(groups) > 1 && (reference.Kind == podgroups.Native || groups[first] < s.minimum(reference)) {
+		switch minimum := s.minimum(reference); {
+		case reference.Kind == podgroups.Native || groups[first] < minimum:
 			split = append(split, "PodGroup "+reference.Name)
+		case slices.Min(slices.Collect(maps.Values(groups))) < minimum:
+			short = append(short, "PodGroup "+reference.Name)
 		}
 	}
-	if len(split) == 0 {
-		return spec.Problem{}, false
+	switch {
+	case len(split) > 0:
+		return report.SplitPodGroups(split), true
+	case len(short) > 0:
+		return report.ShortPodGroups(short), true
 	}
-	return report.SplitPodGroups(split), true
+	return spec.Problem{}, false
 }

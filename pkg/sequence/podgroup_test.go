@@ -121,6 +121,37 @@ func TestAGangThatIsSplitOverGroupsIsReported(t *testing.T) {
 	engine.ApplyPod(makePod("one", "3").Label(podgroups.CoschedulingLabel, "gang").Obj())
 	engine.ApplyPod(makePod("two", "3").Label(podgroups.CoschedulingLabel, "gang").Obj())
 	assert.Empty(t, problems(engine), "Coscheduling does not wait for pods that are gated")
+
+	gang := podgroups.Reference{Kind: podgroups.Coscheduling, NamespacedName: types.NamespacedName{Namespace: oracleNamespace, Name: "gang"}}
+	engine.ApplyPodGroup(gang, 1)
+	assert.Empty(t, problems(engine), "each group has as many as it asks for")
+	engine.ApplyPodGroup(gang, 2)
+	require.Len(t, problems(engine), 1)
+	assert.Contains(t, problems(engine)[0].Message, "wait for each other", "the first group has too few")
+}
+
+func TestAGangOfWhichALaterGroupHasTooFewIsReported(t *testing.T) {
+	engine := newEngine()
+	engine.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Label("Servers", "role", "server").Label("Clients", "role", "client").Obj())
+	gang := podgroups.Reference{Kind: podgroups.Coscheduling, NamespacedName: types.NamespacedName{Namespace: oracleNamespace, Name: "gang"}}
+	engine.ApplyPodGroup(gang, 2)
+	member := func(name, role string) {
+		engine.ApplyPod(makePod(name, "1").Label("role", role).Label(podgroups.CoschedulingLabel, "gang").Node("n").
+			Condition(corev1.PodReady, corev1.ConditionTrue, "").Obj())
+	}
+	member("server-0", "server")
+	member("server-1", "server")
+	member("client-0", "client")
+	report, _ := engine.Report(shopKey)
+	require.Len(t, report.Problems, 1)
+	assert.Equal(t, spec.Problem{
+		Reason: v1alpha1.ReasonGangSplit,
+		Message: "PodGroup gang has pods in several groups: each of these groups needs as many of its pods as it asks for, and one has fewer; " +
+			"put all its pods into one group",
+	}, report.Problems[0])
+	member("client-1", "client")
+	report, _ = engine.Report(shopKey)
+	assert.Empty(t, report.Problems)
 }
 
 // Another sequence that has the pods must not change how they count here.

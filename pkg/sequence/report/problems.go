@@ -130,6 +130,13 @@ func SplitPodGroups(names []string) spec.Problem {
 		"%s has pods in several groups: its pods are scheduled together, so these groups wait for each other; put all its pods into one group", first(names))}
 }
 
+// ShortPodGroups is about PodGroups that have pods in several groups, of which a later one has too few to be satisfied.
+func ShortPodGroups(names []string) spec.Problem {
+	return spec.Problem{Reason: v1alpha1.ReasonGangSplit, Message: fmt.Sprintf(
+		"%s has pods in several groups: each of these groups needs as many of its pods as it asks for, and one has fewer; put all its pods into one group",
+		first(names))}
+}
+
 // PausedWorkloads says which paused Deployments keep a group from being ready. It is empty for none, and else continues the
 // text of a Need. If anywhere is true, it names them with their namespaces.
 func PausedWorkloads(paused []*inventory.Workload, anywhere bool) string {
