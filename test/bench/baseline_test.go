@@ -48,7 +48,10 @@ func (known baseline) regressions(r result) (all []string) {
 		switch {
 		case !counted:
 			all = append(all, fmt.Sprintf("%s has no baseline: make bench SHORT=1 BASELINE=1 stores one", r.name(f)))
-		case f.Median > count*tolerated:
+		case f.atLeast() && f.Median < count/tolerated:
+			all = append(all, fmt.Sprintf("%s: %s, which is more than %.0f%% below the baseline, %s; if it is meant to be, make bench SHORT=1 BASELINE=1 stores it",
+				r.name(f), short(f.Median), 100*(tolerated-1), short(count)))
+		case !f.atLeast() && f.Median > count*tolerated:
 			all = append(all, fmt.Sprintf("%s: %s, which is more than %.0f%% above the baseline, %s; if it is meant to be, make bench SHORT=1 BASELINE=1 stores it",
 				r.name(f), short(f.Median), 100*(tolerated-1), short(count)))
 		}
@@ -88,11 +91,14 @@ func TestACountIsComparedWithItsBaseline(t *testing.T) {
 		finding finding
 		want    string
 	}{
-		"the same is no regression":         {finding{Text: "an event", interval: interval{Median: 1000}}, ""},
-		"four percent more are none":        {finding{Text: "an event", interval: interval{Median: 1040}}, ""},
-		"less is none":                      {finding{Text: "an event", interval: interval{Median: 500}}, ""},
-		"six percent more are one":          {finding{Text: "an event", interval: interval{Median: 1060}}, "row 8: an event: 1060, which is more than 5% above"},
-		"what has no baseline is a mistake": {finding{Text: "a question", interval: interval{Median: 1}}, "has no baseline"},
+		"the same is no regression":                         {finding{Text: "an event", interval: interval{Median: 1000}}, ""},
+		"four percent more are none":                        {finding{Text: "an event", interval: interval{Median: 1040}}, ""},
+		"less is none":                                      {finding{Text: "an event", interval: interval{Median: 500}}, ""},
+		"six percent more are one":                          {finding{Text: "an event", interval: interval{Median: 1060}}, "row 8: an event: 1060, which is more than 5% above"},
+		"four percent less of what should be much are none": {finding{Text: "an event", interval: interval{Median: 960}, Aim: "≥ 900"}, ""},
+		"six percent less of it are one":                    {finding{Text: "an event", interval: interval{Median: 940}, Aim: "≥ 900"}, "row 8: an event: 940, which is more than 5% below"},
+		"more of it is none":                                {finding{Text: "an event", interval: interval{Median: 2000}, Aim: "≥ 900"}, ""},
+		"what has no baseline is a mistake":                 {finding{Text: "a question", interval: interval{Median: 1}}, "has no baseline"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			found := known.regressions(result{Row: 8, Work: true, Findings: []finding{tc.finding}})

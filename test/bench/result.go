@@ -103,7 +103,7 @@ func (c claim) judge(measured map[string][]measurement) (finding, error) {
 	case c.atMost != nil:
 		f.Aim, f.Met = "≤ "+short(*c.atMost), f.Median <= *c.atMost
 	case c.atLeast != nil:
-		f.Aim, f.Met = "≥ "+short(*c.atLeast), f.Median >= *c.atLeast
+		f.Aim, f.Met = atLeast+short(*c.atLeast), f.Median >= *c.atLeast
 	}
 	return f, nil
 }
@@ -136,6 +136,12 @@ func (f finding) Verdict() string {
 	}
 	return "**missed**"
 }
+
+// atLeast begins an aim that a value must not be below.
+const atLeast = "≥ "
+
+// atLeast reports whether less is worse.
+func (f finding) atLeast() bool { return strings.HasPrefix(f.Aim, atLeast) }
 
 // file is where the result of a row is stored.
 func (r result) file(dir string) string {

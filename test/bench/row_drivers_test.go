@@ -55,6 +55,9 @@ func driversRow() row {
 			"The pods name their node by metadata.name, as those of DaemonSets do. Figures count from the creation of the pods on, with the " +
 				"first report of each node; the time counts from the first driver that is ready, and so do the checks of reporters. Drivers take " +
 				"10 s to turn ready in all.",
+			"kube-scheduler tries all waiting pods again whenever a taint is taken off any node (the queueing hint of TaintToleration does not " +
+				"ask which node a pod names), and backs off for up to 10 s when it finds none: how long they wait depends on whether it keeps " +
+				"up. Where the controller wrote nothing but the taint, they waited 0.2 and 0.5 s in the median of two turns (row 6).",
 			"What row 12 says of init containers and of what is counted is true here as well. They wait for a pod, which they find by its label " +
 				"and its node. Their pods are bound before the driver is ready, so that after it only the kubelet acts: their wait has no aim.",
 			quietNote,

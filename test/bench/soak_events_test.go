@@ -340,10 +340,13 @@ func (s *soak) pause(long time.Duration) {
 	}
 }
 
-// order is what the referee has found.
+// order is what referees have found.
 type order struct {
-	bindings, violations int
-	incomplete           []string
+	bindings int
+	// violations are pods bound before their turn, and records of what never was.
+	violations int
+	// incomplete says what could not be judged.
+	incomplete []string
 }
 
 const (
@@ -363,10 +366,12 @@ func (s *soak) judge(ctx context.Context) error {
 	for sleep(ctx, judgeEvery) {
 		next, err := s.startReferee(ctx)
 		if err != nil {
+			s.note(referee)
 			return unlessOver(ctx, err)
 		}
 		sleep(ctx, overlap)
 		s.note(referee)
+		s.order.bindings -= next.Verdict(s.ctx).Bindings // it will have them in its own verdict
 		referee.Stop()
 		referee = next
 	}
@@ -387,7 +392,7 @@ func (s *soak) note(referee *ordercheck.Referee) {
 	verdict := referee.Verdict(s.ctx)
 	progress("soak: %s (took %.1f s)", verdict, time.Since(began).Seconds())
 	s.order.bindings += verdict.Bindings
-	s.order.violations += len(verdict.Violations)
+	s.order.violations += len(verdict.Violations) + len(verdict.FalseRecords)
 	s.order.incomplete = append(s.order.incomplete, verdict.Incomplete...)
 }
 

@@ -1,6 +1,7 @@
 package bench
 
 import (
+	"cmp"
 	_ "embed"
 	"fmt"
 	"os"
@@ -46,7 +47,7 @@ func writeSummary(page string, results []result) error {
 func summarized(page string, results []result) (string, error) {
 	s := &summary{results: results, told: map[string]bool{}}
 	texts, err := template.New("").Funcs(template.FuncMap{
-		"question": s.question, "value": s.value, "found": s.found, "missed": s.missed,
+		"question": s.question, "value": s.value, "most": s.most, "highest": s.highest, "found": s.found, "missed": s.missed,
 		"digits": digits, "seconds": func(ms float64) float64 { return ms / 1000 },
 		"percent": func(ratio float64) string { return fmt.Sprintf("%.0f%%", 100*ratio) },
 		"more":    func(ratio float64) string { return fmt.Sprintf("%.2g%%", 100*(ratio-1)) },
@@ -100,17 +101,47 @@ func (s *summary) question(row string) (string, error) {
 	return r.Question, err
 }
 
+func (s *summary) figure(row, variant, figure string) (interval, error) {
+	r, err := s.result(row)
+	if err != nil {
+		return interval{}, err
+	}
+	value, known := r.Figures[variant][figure]
+	if !known {
+		return interval{}, fmt.Errorf("row %s: %q has no figure %q", row, variant, figure)
+	}
+	return value, nil
+}
+
 // value is the median of a figure.
 func (s *summary) value(row, variant, figure string) (float64, error) {
+	value, err := s.figure(row, variant, figure)
+	return value.Median, err
+}
+
+// most is the upper end of the interval of a figure.
+func (s *summary) most(row, variant, figure string) (float64, error) {
+	value, err := s.figure(row, variant, figure)
+	if err == nil && value.High == nil {
+		err = fmt.Errorf("row %s: %q of %q was measured once", row, figure, variant)
+	}
+	if err != nil {
+		return 0, err
+	}
+	return *value.High, nil
+}
+
+// highest is the highest point of a curve.
+func (s *summary) highest(row, name string) (float64, error) {
 	r, err := s.result(row)
 	if err != nil {
 		return 0, err
 	}
-	value, known := r.Figures[variant][figure]
-	if !known {
-		return 0, fmt.Errorf("row %s: %q has no figure %q", row, variant, figure)
+	i := slices.IndexFunc(r.Curves, func(c curve) bool { return c.Name == name && len(c.Points) > 0 })
+	if i < 0 {
+		return 0, fmt.Errorf("row %s has no curve %q", row, name)
 	}
-	return value.Median, nil
+	return slices.MaxFunc(r.Curves[i].Points, func(a, b point) int { return cmp.Compare(a.Y, b.Y) }).Y, nil
 }
 
 // found is what became of a claim.
