@@ -21,7 +21,7 @@ func (d *demand) facts() readiness.Demand {
 	w := &d.workload.Workload
 	return readiness.Demand{
 		Workload: w, Required: d.sequence.groups[d.group].Required, SeveralNamespaces: d.sequence.Cluster, NamedBefore: d.namedBefore,
-		Claimed: d.claimed, Done: d.done.Len(),
+		Claimed: d.claimed, Done: d.done.Len(), Nodes: len(d.workload.onNode),
 	}
 }
 
@@ -103,6 +103,27 @@ func (d *demand) update(completed bool, tx *transaction) {
 	d.completed = d.completed || completed
 	d.mark(tx)
 	tx.markDirty(d.sequence.nodeless)
+}
+
+// countOnNode keeps count of the pods that a DaemonSet has on a node, whatever their labels: while it has one it makes no
+// other.
+func (all *workloads) countOnNode(p *pod, sign int, tx *transaction) {
+	if !p.Bound() || p.Terminating || p.Failed || p.OwnerUID == "" {
+		return
+	}
+	w := all.byUID[p.OwnerUID]
+	if w == nil || w.Kind != inventory.KindDaemonSet {
+		return
+	}
+	tooMany := len(w.onNode) > w.Expected
+	bump(&w.onNode, p.Node, sign)
+	for s, demand := range w.demands {
+		if s.PerNode {
+			tx.markGroupDirty(s.domains[p.Node], demand.group)
+		} else if len(w.onNode) > w.Expected != tooMany { // see readiness.Demand
+			demand.update(false, tx)
+		}
+	}
 }
 
 // removeFromSequences takes the workload out of all sequences.

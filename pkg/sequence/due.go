@@ -90,24 +90,6 @@ func (w *workload) setDue(name string, due bool) {
 	}
 }
 
-// countOnNode keeps count of the pods that a DaemonSet has on a node, whatever their labels: while it has one it makes no
-// other.
-func (all *workloads) countOnNode(p *pod, sign int, tx *transaction) {
-	if !p.Bound() || p.Terminating || p.Failed || p.OwnerUID == "" {
-		return
-	}
-	w := all.byUID[p.OwnerUID]
-	if w == nil || w.Kind != inventory.KindDaemonSet {
-		return
-	}
-	bump(&w.onNode, p.Node, sign)
-	for s, demand := range w.demands {
-		if s.PerNode {
-			tx.markGroupDirty(s.domains[p.Node], demand.group)
-		}
-	}
-}
-
 // forgetDue forgets where a DaemonSet is due when no sequence of node scope selects it any more.
 func (all *workloads) forgetDue(w *workload) {
 	for s := range w.demands {

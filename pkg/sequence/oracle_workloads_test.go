@@ -269,12 +269,10 @@ func (o *oracle) isCurrent(p *corev1.Pod, by podOwner) bool {
 		}
 		return p.Labels[appsv1.ControllerRevisionHashLabelKey] == w.Status.UpdateRevision
 	case *appsv1.DaemonSet:
-		generation, ok := w.Annotations[appsv1.DeprecatedTemplateGeneration]
-		desired := w.Status.DesiredNumberScheduled
-		if !ok || w.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType ||
-			(desired > 0 && w.Status.UpdatedNumberScheduled >= desired && w.Status.ObservedGeneration >= w.Generation) {
+		if allAreCurrent(w) {
 			return true
 		}
+		generation := w.Annotations[appsv1.DeprecatedTemplateGeneration]
 		for _, sibling := range o.pods { // which hash is the newest
 			if metav1.IsControlledBy(sibling, w) && o.selected.Has(sibling.UID) && sibling.Labels["pod-template-generation"] == generation &&
 				isOfHash(p, sibling.Labels["controller-revision-hash"]) {
@@ -284,6 +282,31 @@ func (o *oracle) isCurrent(p *corev1.Pod, by podOwner) bool {
 		return p.Labels["pod-template-generation"] == generation
 	}
 	return true
+}
+
+// allAreCurrent reports whether all pods of a DaemonSet count as being of its newest revision.
+func allAreCurrent(w *appsv1.DaemonSet) bool {
+	_, ok := w.Annotations[appsv1.DeprecatedTemplateGeneration]
+	desired := w.Status.DesiredNumberScheduled
+	return !ok || w.Spec.UpdateStrategy.Type == appsv1.OnDeleteDaemonSetStrategyType ||
+		(desired > 0 && w.Status.UpdatedNumberScheduled >= desired && w.Status.ObservedGeneration >= w.Generation)
+}
+
+// readyAtMost is how many pods of a DaemonSet are ready, at most, if it has some where it should have none.
+func (o *oracle) readyAtMost(w *appsv1.DaemonSet, ready int) int {
+	nodes := sets.New[string]()
+	for _, p := range o.pods {
+		if metav1.IsControlledBy(p, w) && p.DeletionTimestamp == nil && endOf(p) != corev1.PodFailed {
+			nodes.Insert(p.Spec.NodeName)
+		}
+	}
+	if nodes.Delete("").Len() <= int(w.Status.DesiredNumberScheduled) {
+		return ready
+	}
+	if ready = min(ready, int(w.Status.NumberReady)); !allAreCurrent(w) {
+		ready = min(ready, int(w.Status.UpdatedNumberScheduled))
+	}
+	return ready
 }
 
 // isOfHash reports whether a pod that a DaemonSet made has this hash.
@@ -347,6 +370,9 @@ func (o *oracle) count(v *view, i int) groupCount {
 				c.times[string(p.UID)] = at
 				times = append(times, at)
 			}
+		}
+		if ds, ok := w.(*appsv1.DaemonSet); ok && requirementOf(g) == v1alpha1.RequireReady {
+			ready = o.readyAtMost(ds, ready)
 		}
 		need := max(0, expected-claimed.Len())
 		if complete {

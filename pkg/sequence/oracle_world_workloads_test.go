@@ -2,6 +2,7 @@ package sequence
 
 import (
 	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -11,7 +12,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	"k8s.io/kubernetes/pkg/controller/daemon"
 	daemonutil "k8s.io/kubernetes/pkg/controller/daemon/util"
 	deploymentutil "k8s.io/kubernetes/pkg/controller/deployment/util"
@@ -328,10 +331,11 @@ func (w *randomWorld) observe(kind string, object metav1.Object) bool {
 		}
 	case *appsv1.DaemonSet:
 		news = status(&object.Status.ObservedGeneration)
-		desired := int32(len(w.dueNodes(object)))
-		updated := w.updatedPods(object)
-		news = news || desired != object.Status.DesiredNumberScheduled || updated != object.Status.UpdatedNumberScheduled
-		object.Status.DesiredNumberScheduled, object.Status.UpdatedNumberScheduled = desired, updated
+		due := w.dueNodes(object)
+		desired, updated, ready := int32(len(due)), w.updatedPods(object), w.readyNodes(object, due)
+		news = news || desired != object.Status.DesiredNumberScheduled || updated != object.Status.UpdatedNumberScheduled ||
+			ready != object.Status.NumberReady
+		object.Status.DesiredNumberScheduled, object.Status.UpdatedNumberScheduled, object.Status.NumberReady = desired, updated, ready
 	}
 	if news {
 		w.put(kind, object)
@@ -352,6 +356,17 @@ func (w *randomWorld) updatedPods(ds *appsv1.DaemonSet) int32 {
 		}
 	}
 	return updated
+}
+
+// readyNodes counts the nodes on which a DaemonSet should have a pod and has a ready one.
+func (w *randomWorld) readyNodes(ds *appsv1.DaemonSet, due []string) int32 {
+	nodes := sets.New[string]()
+	for _, p := range sorted[*corev1.Pod](w, "Pod") {
+		if metav1.IsControlledBy(p, ds) && podutil.IsPodReady(p) && slices.Contains(due, p.Spec.NodeName) {
+			nodes.Insert(p.Spec.NodeName)
+		}
+	}
+	return int32(nodes.Len())
 }
 
 // dueNodes are the nodes that the DaemonSet should run on; two, where there are none in this world.

@@ -139,6 +139,7 @@ func viewDaemonSet(w *Workload, o *appsv1.DaemonSet) {
 		ObjectMeta: metav1.ObjectMeta{Generation: o.Generation}, Spec: appsv1.DaemonSetSpec{Template: o.Spec.Template},
 	}
 	w.Expected = int(o.Status.DesiredNumberScheduled)
+	w.ReadyNodes, w.UpdatedNodes = int(o.Status.NumberReady), int(o.Status.UpdatedNumberScheduled)
 	w.Observed = o.Status.ObservedGeneration >= o.Generation
 	w.Revision = o.Annotations[appsv1.DeprecatedTemplateGeneration]
 	// Its controller counts the nodes whose pod it takes for up to date. Once that is all of them they stay so: the pods that it

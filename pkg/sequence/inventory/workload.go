@@ -41,6 +41,9 @@ type Workload struct {
 
 	Expected         int // pods that it should own, for RequireReady
 	ExpectedComplete int // for RequireComplete; Jobs only
+	// ReadyNodes and UpdatedNodes say, of a DaemonSet, on how many of the nodes that it is due on it has a ready pod, and one of the newest
+	// template, as its controller counted them together with Expected.
+	ReadyNodes, UpdatedNodes int
 	// Observed reports that its controller has seen its newest generation.
 	Observed bool
 	// Revision marks the pods of the newest template, see RevisionOf; of a DaemonSet it is the template generation only. It is

@@ -16,6 +16,8 @@ type Demand struct {
 	// Claimed counts its pods that an earlier group has, and Done its members of the group that are done. Both count pods of
 	// its newest revision only, unless all revisions count.
 	Claimed, Done int
+	// Nodes counts those on which a DaemonSet has a pod.
+	Nodes int
 }
 
 // Demands sums up what workloads want of a group.
@@ -49,8 +51,11 @@ func (d Demand) Sum() Demands {
 	if !CountsPods(w) {
 		return Demands{}
 	}
-	need := max(0, w.Expects(d.Required)-d.NamedBefore-d.Claimed)
-	ready, short := d.Done, d.Done < need
+	need, ready := max(0, w.Expects(d.Required)-d.NamedBefore-d.Claimed), d.Done
+	if d.runsWhereNotDue() && d.Required == v1alpha1.RequireReady {
+		ready = min(ready, d.readyWhereDue())
+	}
+	short := ready < need
 	if w.Kind == inventory.KindJob {
 		ready, short = jobReady(w, d.Required, need, ready)
 	}
@@ -70,6 +75,22 @@ func (d Demand) Sum() Demands {
 		sum.Going = 1
 	}
 	return sum
+}
+
+// runsWhereNotDue reports whether a DaemonSet has pods on more nodes than it is due on. A taint, or another label, takes a node from it and
+// leaves the pod there running and ready for a while, or for ever; so does the deletion of the node. Such a pod must not stand in for one
+// that is not ready.
+func (d Demand) runsWhereNotDue() bool {
+	return d.Workload.Kind == inventory.KindDaemonSet && d.Nodes > d.Workload.Expected
+}
+
+// readyWhereDue is how many pods of a DaemonSet are ready where it is due, at most. Its controller counted them when it counted how many it
+// expects. What nodes say now is no help: they may have changed since, and the controller does not count again when one gets a taint.
+func (d Demand) readyWhereDue() int {
+	if d.Workload.AllCurrent {
+		return d.Workload.ReadyNodes
+	}
+	return min(d.Workload.ReadyNodes, d.Workload.UpdatedNodes)
 }
 
 // CountsPods reports whether the workload says what to expect: a Deployment speaks for its ReplicaSets, and of a CronJob's

@@ -1,0 +1,72 @@
+package sequence
+
+import (
+	"testing"
+
+	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	. "example.com/podsequence/test/harness/builders"
+)
+
+// A taint, or another label, takes a node from a DaemonSet and leaves its pod there; the deletion of the node does so for a while. The
+// DaemonSet wants one pod less. The pod that is left must not stand in for one that is not ready.
+func TestAPodOfADaemonSetWhereItIsNotDueStandsInForNoOther(t *testing.T) {
+	engine := newEngine()
+	engine.ApplyWorkload(agentSet("3", 2, 1, 2))
+	engine.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Mode(v1alpha1.Continuous).
+		Label("Agents", "app", "agent").Label("Web", "app", "web").Obj())
+	engine.ApplyPod(agentOn("a", "5", corev1.ConditionTrue))
+	engine.ApplyPod(agentOn("b", "6", corev1.ConditionFalse))
+	web := makePod("web", "7").Label("app", "web").Obj()
+	engine.ApplyPod(web)
+	require.True(t, engine.Decide(web).Held)
+
+	engine.ApplyWorkload(agentSet("9", 1, 0, 1))
+	assert.True(t, engine.Decide(web).Held, "the agent of b is not ready")
+	engine.ApplyPod(agentOn("b", "10", corev1.ConditionTrue))
+	assert.True(t, engine.Decide(web).Held, "its controller has not said so: the ready one may be that of a")
+	engine.ApplyWorkload(agentSet("11", 1, 1, 1))
+	assert.False(t, engine.Decide(web).Held)
+
+	engine.ApplyWorkload(agentSet("12", 1, 1, 0))
+	assert.True(t, engine.Decide(web).Held, "a rollout has begun, and no pod where it is due is of the newest revision")
+	engine.RemovePod(agentOn("a", "13", corev1.ConditionTrue))
+	assert.False(t, engine.Decide(web).Held, "the other one counts by itself")
+}
+
+// The controller of DaemonSets does not count again when a node gets a taint: nobody must wait for it.
+func TestAPodOfADaemonSetCountsWhileItsControllerWantsIt(t *testing.T) {
+	engine := newEngine()
+	engine.ApplyWorkload(agentSet("1", 2, 0, 2))
+	engine.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Mode(v1alpha1.Continuous).
+		Label("Agents", "app", "agent").Label("Web", "app", "web").Obj())
+	engine.ApplyPod(agentOn("a", "2", corev1.ConditionTrue))
+	engine.ApplyPod(agentOn("b", "3", corev1.ConditionTrue))
+	web := makePod("web", "4").Label("app", "web").Obj()
+	engine.ApplyPod(web)
+	assert.False(t, engine.Decide(web).Held, "both are ready, whether the controller has counted them or not")
+}
+
+func agentSet(version string, desired, ready, updated int32) *appsv1.DaemonSet {
+	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{
+		Namespace: oracleNamespace, Name: "agent", UID: "agent", ResourceVersion: version, Generation: 1,
+		Annotations: map[string]string{appsv1.DeprecatedTemplateGeneration: "1"},
+	}}
+	set.Spec.Template.Labels = map[string]string{"app": "agent"}
+	set.Status = appsv1.DaemonSetStatus{
+		ObservedGeneration: 1, DesiredNumberScheduled: desired, CurrentNumberScheduled: desired, UpdatedNumberScheduled: updated, NumberReady: ready,
+	}
+	return set
+}
+
+func agentOn(node, version string, ready corev1.ConditionStatus) *corev1.Pod {
+	p := makePod("agent-"+node, version).Label("app", "agent").Label("pod-template-generation", "1").Node(node).
+		Condition(corev1.PodReady, ready, "").Obj()
+	p.OwnerReferences = []metav1.OwnerReference{controllerRef("apps/v1", "DaemonSet", "agent", "agent")}
+	return p
+}
