@@ -18,9 +18,9 @@ func (s *sequence) demandIn(group int, w *workload) *demand {
 
 // facts is what the rules of readiness look at.
 func (d *demand) facts() readiness.Demand {
-	w := &d.workload.Workload
+	w, g := &d.workload.Workload, d.sequence.groups[d.group]
 	return readiness.Demand{
-		Workload: w, Required: d.sequence.groups[d.group].Required, SeveralNamespaces: d.sequence.Cluster, NamedBefore: d.namedBefore,
+		Workload: w, Required: g.Required, Condition: g.Condition, SeveralNamespaces: d.sequence.Cluster, NamedBefore: d.namedBefore,
 		Claimed: d.claimed, Done: d.done.Len(), Nodes: len(d.workload.onNode),
 	}
 }

@@ -371,7 +371,7 @@ func (o *oracle) count(v *view, i int) groupCount {
 				times = append(times, at)
 			}
 		}
-		if ds, ok := w.(*appsv1.DaemonSet); ok && requirementOf(g) == v1alpha1.RequireReady {
+		if ds, ok := w.(*appsv1.DaemonSet); ok && requirementOf(g) == v1alpha1.RequireReady && g.RequiredCondition == "" {
 			ready = o.readyAtMost(ds, ready)
 		}
 		need := max(0, expected-claimed.Len())

@@ -203,7 +203,7 @@ func checkSequenceSums(e *Engine, s *sequence) error {
 	}
 	for w, group := range groupOf {
 		sumsOf("", group).demands.Add(readiness.Demand{
-			Workload: &w.Workload, Required: s.Groups[group].Required, SeveralNamespaces: s.Cluster,
+			Workload: &w.Workload, Required: s.Groups[group].Required, Condition: s.Groups[group].Condition, SeveralNamespaces: s.Cluster,
 			NamedBefore: readiness.NamedBefore(&w.Workload, s.Names(w.Namespace), group),
 			Claimed:     claimed[w], Done: done[w], Nodes: len(w.onNode),
 		}.Sum(), +1)

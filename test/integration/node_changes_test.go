@@ -186,3 +186,24 @@ func (s *nodeStory) setNodeReady(name string, status corev1.ConditionStatus) {
 		}
 	})
 }
+
+// A taint leaves the pod of a DaemonSet running and ready, and its controller wants one pod less.
+func TestAPodOfADaemonSetOnANodeThatItLostStandsInForNoOther(t *testing.T) {
+	t.Parallel()
+	s := newNodeStory(t, "a", "b")
+	set := s.daemonSet("agent", "agent")
+	s.Create(s.sequence("shop").Group(tier("agent")).Pods("Application", "app").Obj(), set)
+	s.startOn("agent", "a")
+	s.createPods(s.pod("app"))
+	s.expectHeld("app")
+	s.changeNode("a", tainted("example.com/about-to-go"))
+	s.Patch(set, `{"metadata":{"labels":{"changed":"yes"}}}`) // else its controller would not count again
+	s.Await("the DaemonSet to want a pod on one node only", func() bool {
+		status := cluster.Get(s.Story, &appsv1.DaemonSet{}, set.Name).Status
+		return status.DesiredNumberScheduled == 1 && status.NumberMisscheduled == 1 && status.NumberReady == 0
+	})
+	s.fenceNodes()
+	s.expectHeld("app")
+	s.startOn("agent", "b")
+	s.awaitBound("app")
+}

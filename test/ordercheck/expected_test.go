@@ -18,9 +18,12 @@ func TestJudgeKnowsHowManyPodsToExpect(t *testing.T) {
 	tiers := order("s", tier("db"), tier("app"))
 	quorum := func(enough string) step { return order("s", tier("db", enoughOf(enough)), tier("app")) }
 	dbSet := replicaSet("db-1", "db", "db", "v1", 2)
+	onTwoNodes := several(daemonSet("db", "db", 2, readyOn(1)), create("a", labelled("tier", "db"), of("db"), at("n1"), isNow(corev1.ConditionTrue)),
+		create("b", labelled("tier", "db"), of("db"), at("n2")))
 	tests := map[string]struct {
 		steps     []step
 		wantEarly bool
+		bound     int // besides the pod of the second group
 	}{
 		"a Deployment of two with one ready pod": {
 			steps: []step{tiers, deployment("db", "db", 2), dbSet, up("db", "db-1", "a")}, wantEarly: true,
@@ -171,6 +174,15 @@ func TestJudgeKnowsHowManyPodsToExpect(t *testing.T) {
 		},
 		"a DaemonSet with a pod missing": {steps: []step{tiers, daemonSet("db", "db", 2), up("db", "db", "a")}, wantEarly: true},
 		"a DaemonSet with all":           {steps: []step{tiers, daemonSet("db", "db", 2), up("db", "db", "a", "b")}},
+		"a DaemonSet's pod on a node that the DaemonSet lost": {
+			steps: []step{tiers, onTwoNodes, daemonSet("db", "db", 1, readyOn(0))}, wantEarly: true, bound: 2,
+		},
+		"the other pod of a DaemonSet that lost a node": {
+			steps: []step{tiers, onTwoNodes, ready("b"), daemonSet("db", "db", 1, readyOn(1))}, bound: 2,
+		},
+		"both pods of a DaemonSet that were not counted yet": {
+			steps: []step{tiers, onTwoNodes, ready("b"), daemonSet("db", "db", 2, readyOn(0))}, bound: 2,
+		},
 		"a DaemonSet's pod of an old generation": {
 			steps: []step{tiers, daemonSet("db", "db", 1, templateGeneration("2")), up("db", "db", "a")}, wantEarly: true,
 		},
@@ -222,7 +234,7 @@ func TestJudgeKnowsHowManyPodsToExpect(t *testing.T) {
 	}
 	for sentence, test := range tests {
 		t.Run(sentence, func(t *testing.T) {
-			j := judgement{steps: append(test.steps, appIsBound), wantBindings: 1}
+			j := judgement{steps: append(test.steps, appIsBound), wantBindings: 1 + test.bound}
 			if test.wantEarly {
 				j.wantEarly = []string{"shop/app"}
 			}

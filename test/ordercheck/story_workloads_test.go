@@ -120,6 +120,10 @@ func templateGeneration(generation string) func(*appsv1.DaemonSet) {
 	}
 }
 
+func readyOn(nodes int32) func(*appsv1.DaemonSet) {
+	return func(d *appsv1.DaemonSet) { d.Status.NumberReady = nodes }
+}
+
 func onlyOn(key, value string) func(*appsv1.DaemonSet) {
 	return func(d *appsv1.DaemonSet) { d.Spec.Template.Spec.NodeSelector = map[string]string{key: value} }
 }

@@ -1,12 +1,15 @@
 package ordercheck
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
 // outcome is how a group stands at one resource version.
@@ -131,6 +134,9 @@ func (v *version) weighSelected(g int, w *world) outcome {
 	short, goes := false, false
 	for _, s := range demands {
 		goes = goes || s.goes() || v.isCluster() && w.going.Has(s.Namespace)
+		if s.kind == "DaemonSet" && cmp.Or(group.reached, v1alpha1.RequireReady) == v1alpha1.RequireReady && w.in(s.Namespace).nodesOf(s.workloadFacts) > s.expected {
+			s.ready = min(s.ready, s.readyNodes) // one of those that it has where it should have none is no substitute
+		}
 		if s.complete() {
 			s.ready = s.expects(group.reached)
 			s.times = turns{{s.job.completedAt, s.need}}

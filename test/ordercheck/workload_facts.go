@@ -27,6 +27,7 @@ type workloadFacts struct {
 	observed    bool           // its controller has seen its newest generation
 	template    labels.Set     // the labels of its pods
 	expected    int            // how many pods it should have
+	readyNodes  int            // of a DaemonSet: on how many of its nodes it has a ready pod, and one of the newest revision if that matters
 	object      metav1.Object  // what Kubernetes' own predicates ask for: a Deployment, ReplicaSet or DaemonSet
 	revision    revisionOf     // which of its pods are of its current revision
 	ordinals    ordinals       // of a StatefulSet
@@ -37,6 +38,7 @@ type workloadFacts struct {
 // workloadStatus is what can change without the generation.
 type workloadStatus struct {
 	expected    int
+	readyNodes  int
 	observed    bool
 	terminating bool
 	owner       owner
@@ -76,7 +78,7 @@ func factsOfWorkload(kind string, object metav1.Object, spec workloadFacts) *wor
 		spec.terminating, spec.deletedAt = true, at.Time
 	}
 	spec.statusOnly = workloadStatus{
-		expected: spec.expected, observed: spec.observed, terminating: spec.terminating,
+		expected: spec.expected, readyNodes: spec.readyNodes, observed: spec.observed, terminating: spec.terminating,
 		owner: spec.owner, revision: spec.revision, complete: spec.job != nil && spec.job.complete,
 		failed: spec.job != nil && spec.job.failed,
 	}
@@ -137,13 +139,14 @@ func factsOfDaemonSet(d *appsv1.DaemonSet) facts {
 	f := workloadFacts{
 		observed: d.Status.ObservedGeneration >= d.Generation,
 		template: d.Spec.Template.Labels,
-		expected: int(d.Status.DesiredNumberScheduled),
-		object:   &appsv1.DaemonSet{Spec: appsv1.DaemonSetSpec{Template: d.Spec.Template}},
+		expected: int(d.Status.DesiredNumberScheduled), readyNodes: int(d.Status.NumberReady),
+		object: &appsv1.DaemonSet{Spec: appsv1.DaemonSetSpec{Template: d.Spec.Template}},
 	}
 	generation, known := d.Annotations[appsv1.DeprecatedTemplateGeneration]
 	allUpdated := f.observed && f.expected > 0 && int(d.Status.UpdatedNumberScheduled) >= f.expected // its controller says so
 	if known && !allUpdated && d.Spec.UpdateStrategy.Type != appsv1.OnDeleteDaemonSetStrategyType {
 		f.revision = revisionOf{"pod-template-generation", generation}
+		f.readyNodes = min(f.readyNodes, int(d.Status.UpdatedNumberScheduled))
 	}
 	return factsOfWorkload("DaemonSet", d, f)
 }

@@ -9,6 +9,8 @@ import (
 type Demand struct {
 	Workload *inventory.Workload
 	Required v1alpha1.RequiredStatus
+	// Condition is one that members must have instead of Ready; empty for none.
+	Condition string
 	// SeveralNamespaces reports that the group may have members in other namespaces, too.
 	SeveralNamespaces bool
 	// NamedBefore counts the names of its pods that earlier groups list, whether the pods exist or not.
@@ -52,7 +54,7 @@ func (d Demand) Sum() Demands {
 		return Demands{}
 	}
 	need, ready := max(0, w.Expects(d.Required)-d.NamedBefore-d.Claimed), d.Done
-	if d.runsWhereNotDue() && d.Required == v1alpha1.RequireReady {
+	if d.runsWhereNotDue() && d.Required == v1alpha1.RequireReady && d.Condition == "" {
 		ready = min(ready, d.readyWhereDue())
 	}
 	short := ready < need
