@@ -41,6 +41,7 @@ var (
 		{run: ".", skip: random + "|" + slow}, {run: random, skip: slow, steps: 6_000}, {run: random, skip: slow, steps: 120_000},
 	}}
 	confirmations  = judge{"pkg/sequence/confirmation", everyTest}
+	inventories    = judge{"pkg/sequence/inventory", everyTest}
 	specs          = judge{"pkg/sequence/spec", everyTest}
 	reports        = judge{"pkg/sequence/report", everyTest}
 	holds          = judge{"pkg/sequence/hold", everyTest}
