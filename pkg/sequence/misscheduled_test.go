@@ -28,6 +28,9 @@ func TestAPodOfADaemonSetWhereItIsNotDueStandsInForNoOther(t *testing.T) {
 
 	engine.ApplyWorkload(agentSet("9", 1, 0, 1))
 	assert.True(t, engine.Decide(web).Held, "the agent of b is not ready")
+	report, _ := engine.Report(shopKey)
+	assert.Equal(t, "0 of 1 pods ready, DaemonSet agent has pods on 2 nodes but should run on 1, where its controller counts 0 as ready",
+		report.Groups[0].Progress)
 	engine.ApplyPod(agentOn("b", "10", corev1.ConditionTrue))
 	assert.True(t, engine.Decide(web).Held, "its controller has not said so: the ready one may be that of a")
 	engine.ApplyWorkload(agentSet("11", 1, 1, 1))

@@ -64,7 +64,7 @@ func (d *domain) report(i int, now time.Time) report.Group {
 	n := d.need(i)
 	r := report.Group{
 		Title: g.Title, ContinueOnTimeout: g.ContinueOnTimeout, Timeout: g.Timeout, Hash: g.Hash, Expected: n.Expected, Ready: n.Ready, Satisfied: d.looksSatisfied(i), SatisfiedAt: d.since(i),
-		Released: d.releases(i), Progress: n.String() + d.pausedWorkloads(i), Members: make([]string, 0, len(state.members)),
+		Released: d.releases(i), Progress: n.String() + d.delays(i), Members: make([]string, 0, len(state.members)),
 		SatisfiedOnce: d.Once.Has(i), Skipped: g.Skip, EditedAt: latest(g.editedAt, d.sequence.allowedAt),
 		Objects: g.Objects, WithoutMembers: g.WithoutMembers, ObjectReason: n.ObjectReason(),
 	}
@@ -124,7 +124,7 @@ func (d *domain) failure(i int, now time.Time) *spec.Problem {
 	case d.node == nil && len(d.sequence.failuresIn(i)) > 0:
 		return ptr.To(report.Lost(d.where(i), d.sequence.failuresIn(i), d.sequence.Cluster))
 	case !g.ContinueOnTimeout && d.timedOut(i, now):
-		return ptr.To(report.TimedOut(d.where(i), g.Timeout, d.need(i), d.pausedWorkloads(i)))
+		return ptr.To(report.TimedOut(d.where(i), g.Timeout, d.need(i), d.delays(i)))
 	}
 	return nil
 }
@@ -260,15 +260,22 @@ func (e *Engine) Waiting(key types.NamespacedName) []types.NamespacedName {
 	return waiting
 }
 
-// pausedWorkloads says which paused Deployments keep the group from being ready.
-func (d *domain) pausedWorkloads(i int) string {
+// delays says which paused Deployments keep the group from being ready, and which DaemonSets with pods where they should have none.
+func (d *domain) delays(i int) string {
 	var paused []*inventory.Workload
+	var misscheduled []readiness.Demand
 	for demand := range d.sequence.groups[i].demands {
-		if w := &demand.workload.Workload; w.Pause.Paused && demand.entered.Short > 0 {
+		if demand.entered.Short == 0 {
+			continue
+		}
+		if w := &demand.workload.Workload; w.Pause.Paused {
 			paused = append(paused, w)
 		}
+		if facts := demand.facts(); facts.IsMisscheduled() {
+			misscheduled = append(misscheduled, facts)
+		}
 	}
-	return report.PausedWorkloads(paused, d.sequence.Cluster)
+	return report.PausedWorkloads(paused, d.sequence.Cluster) + report.Misscheduled(misscheduled, d.sequence.Cluster)
 }
 
 // NodeTrouble says in words that a node is not ready, since when and why, or that it is cordoned. It is empty if it is neither.

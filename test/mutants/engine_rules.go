@@ -40,7 +40,7 @@ func ofReadiness() []mutant {
 			"a boot matters for pods that are reported on later only", engine, ""},
 		{readinessPath + "member.go", "if p.IsReplaced() {", "if p.Failed {",
 			"on nodes a lost pod is not waited for", engine, ""},
-		{readinessPath + "demand.go", "ready = min(ready, d.readyWhereDue())", "_ = d.readyWhereDue()",
+		{readinessPath + "demand.go", "ready = min(ready, d.ReadyWhereDue())", "_ = d.ReadyWhereDue()",
 			"a pod of a DaemonSet on a node that it lost stands in for another", engine, ""},
 		{readinessPath + "demand.go", "d.Nodes > d.Workload.Expected", "d.Nodes > 0",
 			"a pod of a DaemonSet counts when its controller has counted it", engine, ""},

@@ -54,8 +54,8 @@ func (d Demand) Sum() Demands {
 		return Demands{}
 	}
 	need, ready := max(0, w.Expects(d.Required)-d.NamedBefore-d.Claimed), d.Done
-	if d.runsWhereNotDue() && d.Required == v1alpha1.RequireReady && d.Condition == "" {
-		ready = min(ready, d.readyWhereDue())
+	if d.IsMisscheduled() {
+		ready = min(ready, d.ReadyWhereDue())
 	}
 	short := ready < need
 	if w.Kind == inventory.KindJob {
@@ -79,16 +79,17 @@ func (d Demand) Sum() Demands {
 	return sum
 }
 
-// runsWhereNotDue reports whether a DaemonSet has pods on more nodes than it is due on. A taint, or another label, takes a node from it and
-// leaves the pod there running and ready for a while, or for ever; so does the deletion of the node. Such a pod must not stand in for one
-// that is not ready.
-func (d Demand) runsWhereNotDue() bool {
-	return d.Workload.Kind == inventory.KindDaemonSet && d.Nodes > d.Workload.Expected
+// IsMisscheduled reports whether a DaemonSet whose pods must be ready has pods on more nodes than it is due on. A taint, or another label,
+// takes a node from it and leaves the pod there running and ready for a while, or for ever; so does the deletion of the node. Such a pod
+// must not stand in for one that is not ready.
+func (d Demand) IsMisscheduled() bool {
+	return d.Workload.Kind == inventory.KindDaemonSet && d.Nodes > d.Workload.Expected &&
+		d.Required == v1alpha1.RequireReady && d.Condition == ""
 }
 
-// readyWhereDue is how many pods of a DaemonSet are ready where it is due, at most. Its controller counted them when it counted how many it
+// ReadyWhereDue is how many pods of a DaemonSet are ready where it is due, at most. Its controller counted them when it counted how many it
 // expects. What nodes say now is no help: they may have changed since, and the controller does not count again when one gets a taint.
-func (d Demand) readyWhereDue() int {
+func (d Demand) ReadyWhereDue() int {
 	if d.Workload.AllCurrent {
 		return d.Workload.ReadyNodes
 	}

@@ -64,10 +64,10 @@ func nameOfWorkload(w *inventory.Workload, anywhere bool) string {
 	return w.String()
 }
 
-// TimedOut is about a group that holds those after it because its time is over. paused is what PausedWorkloads says of it.
-func TimedOut(where Where, timeout time.Duration, need readiness.Need, paused string) spec.Problem {
+// TimedOut is about a group that holds those after it because its time is over. delays continues the text of what it needs.
+func TimedOut(where Where, timeout time.Duration, need readiness.Need, delays string) spec.Problem {
 	return spec.Problem{Reason: v1alpha1.ReasonPodsReadyTimeout, Message: fmt.Sprintf(
-		"%s was not ready within %s: %s%s; later groups stay held until it is ready", where, timeout, need, paused)}
+		"%s was not ready within %s: %s%s; later groups stay held until it is ready", where, timeout, need, delays)}
 }
 
 // WentOn is about a group that those after it did not wait for any longer.
@@ -150,6 +150,20 @@ func PausedWorkloads(paused []*inventory.Workload, anywhere bool) string {
 		if w.Pause.By != "" {
 			texts[i] = fmt.Sprintf("%s is paused by DeploymentCoordination %s until its turn", name, w.Pause.By)
 		}
+	}
+	return ", " + first(texts)
+}
+
+// Misscheduled says which DaemonSets have pods on more nodes than they should, so that only those count that their controllers count. It is
+// empty for none, and else continues the text of a Need. If anywhere is true, it names them with their namespaces.
+func Misscheduled(sets []readiness.Demand, anywhere bool) string {
+	if len(sets) == 0 {
+		return ""
+	}
+	texts := make([]string, len(sets))
+	for i, set := range sets {
+		texts[i] = fmt.Sprintf("%s has pods on %d nodes but should run on %d, where its controller counts %d as ready",
+			nameOfWorkload(set.Workload, anywhere), set.Nodes, set.Workload.Expected, set.ReadyWhereDue())
 	}
 	return ", " + first(texts)
 }
