@@ -47,26 +47,34 @@ func (s *leaseServer) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // The times are those of the programs, on the clock of the bubble.
 func TestALeaderThatCannotReachTheAPIServerEndsBeforeItsLease(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const leaseDuration, renewDeadline, retryPeriod = 15 * time.Second, 10 * time.Second, 2 * time.Second
-		api := &leaseServer{}
-		config := &rest.Config{Host: "https://api.example.com", Timeout: renewDeadline / 2, Transport: api}
-		config.ContentType = "application/json"
-		New(klog.Background()).Wrap(config)
-		lease, err := resourcelock.NewFromKubeconfig("leases", "podsequence-system", "podsequence-controller",
-			resourcelock.ResourceLockConfig{Identity: "leader"}, config, renewDeadline)
-		require.NoError(t, err)
-		leads, ended := make(chan struct{}), make(chan time.Time, 1)
-		go leaderelection.RunOrDie(t.Context(), leaderelection.LeaderElectionConfig{
-			Lock: lease, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod, ReleaseOnCancel: true,
-			Callbacks: leaderelection.LeaderCallbacks{
-				OnStartedLeading: func(context.Context) { close(leads) },
-				OnStoppedLeading: func() { ended <- time.Now() },
-			},
-		})
-		<-leads
-		time.Sleep(2 * retryPeriod)
-		api.set(errRefused)
-		assert.Less(t, (<-ended).Sub(api.renewed), leaseDuration)
+	for name, host := range map[string]string{
+		"an API server":                 "https://api.example.com",
+		"one behind a proxy of several": "https://clusters.example.com/k8s/clusters/c-1",
+	} {
+		t.Run(name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { leadAndLose(t, host) }) })
+	}
+}
+
+func leadAndLose(t *testing.T, host string) {
+	t.Helper()
+	const leaseDuration, renewDeadline, retryPeriod = 15 * time.Second, 10 * time.Second, 2 * time.Second
+	api := &leaseServer{}
+	config := &rest.Config{Host: host, Timeout: renewDeadline / 2, Transport: api}
+	config.ContentType = "application/json"
+	New(klog.Background()).Wrap(config)
+	lease, err := resourcelock.NewFromKubeconfig("leases", "podsequence-system", "podsequence-controller",
+		resourcelock.ResourceLockConfig{Identity: "leader"}, config, renewDeadline)
+	require.NoError(t, err)
+	leads, ended := make(chan struct{}), make(chan time.Time, 1)
+	go leaderelection.RunOrDie(t.Context(), leaderelection.LeaderElectionConfig{
+		Lock: lease, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod, ReleaseOnCancel: true,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: func(context.Context) { close(leads) },
+			OnStoppedLeading: func() { ended <- time.Now() },
+		},
 	})
+	<-leads
+	time.Sleep(2 * retryPeriod)
+	api.set(errRefused)
+	assert.Less(t, (<-ended).Sub(api.renewed), leaseDuration)
 }

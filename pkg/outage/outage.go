@@ -77,13 +77,13 @@ type transport struct {
 }
 
 // leases is the group whose reads are never held back. A leader that cannot renew its Lease tries to give it back before it ends, and
-// that begins with a read: it would end when the next one leads already.
+// that begins with a read: it would end when the next one leads already. A proxy of several API servers puts a prefix before it.
 const leases = "/apis/coordination.k8s.io/"
 
 // RoundTrip holds a read back until the API server can be reached, or the context of the request ends. A write fails at once, as
 // without an Outage: what it was based on may have changed by then.
 func (t *transport) RoundTrip(request *http.Request) (*http.Response, error) {
-	if request.Method == http.MethodGet && !strings.HasPrefix(request.URL.Path, leases) {
+	if request.Method == http.MethodGet && !strings.Contains(request.URL.Path, leases) {
 		return t.read(request)
 	}
 	// As little as possible on the stack: each binding has a goroutine of its own, whose stack would be copied once more.
