@@ -144,6 +144,9 @@ func (c *Cluster) StartComponent(ctx context.Context, name string, moreArgs ...s
 		return fmt.Errorf("component %s is running already", name)
 	}
 	p.Args = append(p.Args, moreArgs...)
+	if err := p.awaitPorts(ctx); err != nil {
+		return err
+	}
 	return c.run(ctx, p)
 }
 

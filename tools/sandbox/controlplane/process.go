@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -138,6 +140,29 @@ func (p *process) signal(sig syscall.Signal) error {
 	}
 	if err := handle.Signal(sig); err != nil {
 		return fmt.Errorf("signal %s: %w", p.Name, err)
+	}
+	return nil
+}
+
+// awaitPorts waits until the ports to which the process returns are free. That of one that was killed may be taken for a moment longer than
+// there is a process, as was seen on a machine with much more to do than it had processors.
+func (p *process) awaitPorts(ctx context.Context) error {
+	for _, served := range []string{p.HealthURL, p.URL} {
+		parsed, err := url.Parse(served)
+		if err != nil || parsed.Port() == "" {
+			continue
+		}
+		var taken error
+		err = wait.PollUntilContextTimeout(ctx, exitPoll, stopGrace, true, func(context.Context) (bool, error) {
+			var listener net.Listener
+			if listener, taken = net.Listen("tcp4", parsed.Host); taken != nil {
+				return false, nil
+			}
+			return true, listener.Close()
+		})
+		if err != nil {
+			return fmt.Errorf("start %s: wait for its port: %w", p.Name, errors.Join(err, taken))
+		}
 	}
 	return nil
 }

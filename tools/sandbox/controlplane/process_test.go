@@ -3,6 +3,7 @@ package controlplane
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"os/signal"
@@ -202,4 +203,22 @@ func waitUntil(ctx context.Context, t *testing.T, condition func() bool) {
 	require.NoError(t, wait.PollUntilContextCancel(ctx, exitPoll, true, func(context.Context) (bool, error) {
 		return condition(), nil
 	}))
+}
+
+func TestAComponentReturnsToItsPortWhenThatIsFree(t *testing.T) {
+	listener, err := net.Listen("tcp4", "127.0.0.1:0")
+	require.NoError(t, err)
+	p := &process{Name: "component", HealthURL: "http://" + listener.Addr().String() + "/readyz"}
+	free := make(chan struct{})
+	go func() {
+		assert.NoError(t, p.awaitPorts(t.Context()))
+		close(free)
+	}()
+	select {
+	case <-free:
+		assert.Fail(t, "somebody has the port")
+	case <-time.After(10 * exitPoll):
+	}
+	require.NoError(t, listener.Close())
+	<-free
 }
