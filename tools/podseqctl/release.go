@@ -78,7 +78,7 @@ func (t *tool) release(ctx context.Context, argument string, o release.Options) 
 	if err != nil {
 		return err
 	}
-	if len(result.Done)+len(result.StayHeld) == 0 {
+	if len(result.Done)+len(result.StayHeld)+len(result.Notes) == 0 {
 		fmt.Fprintf(t.Out, "%s: there is nothing to release. Neither the pod template nor a pod without a node has schedulerName %s, "+
 			"or a gate of PodSequence.\n", w, strings.Join(t.config.SchedulerNames, " or "))
 	}

@@ -13,7 +13,6 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/tools/holds"
@@ -154,9 +153,9 @@ func ownerText(owner holds.Workload) string {
 func (r *Remover) reportTemplates(ctx context.Context, gone []string, told map[holds.Workload]bool) error {
 	var rows [][]string
 	var commands []string
-	err := r.eachTemplate(ctx, func(w holds.Workload, owned bool, spec *corev1.PodSpec) {
+	err := r.eachTemplate(ctx, func(w holds.Workload, copied bool, spec *corev1.PodSpec) {
 		h := r.finder(gone).InSpec(spec)
-		if owned && w.Kind != "job" || h == (holds.Hold{}) || told[w] {
+		if copied || h == (holds.Hold{}) || told[w] {
 			return
 		}
 		rows = append(rows, []string{w.Namespace, w.String(), h.String()})
@@ -172,9 +171,9 @@ func (r *Remover) reportTemplates(ctx context.Context, gone []string, told map[h
 	return nil
 }
 
-// eachTemplate visits the pod templates of workloads, and says which of them are owned by others, as ReplicaSets are by a Deployment.
-// Of Jobs it visits those that are suspended; the pods of others are there already.
-func (r *Remover) eachTemplate(ctx context.Context, visit func(w holds.Workload, owned bool, spec *corev1.PodSpec)) error {
+// eachTemplate visits the pod templates of workloads, and says which of them are copies of the template of another workload, as those of
+// ReplicaSets are of a Deployment's. Of Jobs it visits those that have yet to create pods.
+func (r *Remover) eachTemplate(ctx context.Context, visit func(w holds.Workload, copied bool, spec *corev1.PodSpec)) error {
 	lists := []client.ObjectList{
 		&appsv1.DeploymentList{}, &appsv1.StatefulSetList{}, &appsv1.DaemonSetList{}, &appsv1.ReplicaSetList{},
 		&corev1.ReplicationControllerList{}, &batchv1.CronJobList{}, &batchv1.JobList{},
@@ -182,9 +181,10 @@ func (r *Remover) eachTemplate(ctx context.Context, visit func(w holds.Workload,
 	for _, list := range lists {
 		err := r.each(ctx, list, func(object client.Object) error {
 			kind, spec := templateOf(object)
-			owned := metav1.GetControllerOfNoCopy(object) != nil
+			owner := metav1.GetControllerOfNoCopy(object)
+			copied := kind == "replicaset" && owner != nil && owner.Kind == "Deployment"
 			if spec != nil && object.GetDeletionTimestamp() == nil {
-				visit(holds.Workload{Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName()}, owned, spec)
+				visit(holds.Workload{Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName()}, copied, spec)
 			}
 			return nil
 		})
@@ -197,7 +197,7 @@ func (r *Remover) eachTemplate(ctx context.Context, visit func(w holds.Workload,
 
 // templateOf returns the kind of a workload as kubectl knows it, and the spec of the pods that it will create.
 func templateOf(object client.Object) (string, *corev1.PodSpec) {
-	if job, isJob := object.(*batchv1.Job); isJob && !ptr.Deref(job.Spec.Suspend, false) {
+	if job, isJob := object.(*batchv1.Job); isJob && !holds.JobCreatesPods(job) {
 		return "", nil
 	}
 	kind, template := holds.TemplateOf(object)

@@ -4,6 +4,12 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	"example.com/podsequence/tools/holds"
 )
@@ -38,4 +44,32 @@ func TestPodsThatAPolicyGaveToPodSequence(t *testing.T) {
 			assert.Equal(t, tc.want, podCommand(podGroup{tc.owner, tc.hold}, tc.templates, []string{"a", "b"}))
 		})
 	}
+}
+
+func TestWorkloadsThatHaveYetToCreatePodsAreListed(t *testing.T) {
+	template := corev1.PodTemplateSpec{Spec: corev1.PodSpec{SchedulerName: "podsequence-scheduler"}}
+	ownedBy := func(apiVersion, kind, name string) metav1.ObjectMeta {
+		return metav1.ObjectMeta{Namespace: "shop", Name: name, OwnerReferences: []metav1.OwnerReference{
+			{APIVersion: apiVersion, Kind: kind, Name: "owner", UID: "1", Controller: new(true)},
+		}}
+	}
+	job := func(name string, completions *int32, status batchv1.JobStatus) *batchv1.Job {
+		return &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: "shop", Name: name},
+			Spec: batchv1.JobSpec{Completions: completions, Parallelism: new(int32(2)), Template: template}, Status: status}
+	}
+	suspended := job("suspended", new(int32(1)), batchv1.JobStatus{})
+	suspended.Spec.Suspend = new(true)
+	failed := []batchv1.JobCondition{{Type: batchv1.JobFailed, Status: corev1.ConditionTrue}}
+	r, out := newRemover(interceptor.Funcs{},
+		job("two-of-ten-run", new(int32(10)), batchv1.JobStatus{Active: 2}), job("the-last-runs", new(int32(10)), batchv1.JobStatus{Active: 1, Succeeded: 9}),
+		job("failed-early", new(int32(10)), batchv1.JobStatus{Conditions: failed}), suspended,
+		job("queue-starts", nil, batchv1.JobStatus{Active: 1}), job("queue-ends", nil, batchv1.JobStatus{Active: 1, Succeeded: 1}),
+		&appsv1.StatefulSet{ObjectMeta: ownedBy("kafka.example.com/v1", "Kafka", "of-an-operator"), Spec: appsv1.StatefulSetSpec{Template: template}},
+		&appsv1.ReplicaSet{ObjectMeta: ownedBy("rollouts.example.com/v1", "Rollout", "of-a-rollout"), Spec: appsv1.ReplicaSetSpec{Template: template}},
+		&appsv1.ReplicaSet{ObjectMeta: ownedBy("apps/v1", "Deployment", "of-a-deployment"), Spec: appsv1.ReplicaSetSpec{Template: template}})
+	require.NoError(t, r.reportTemplates(t.Context(), []string{"podsequence-scheduler"}, nil))
+	for _, listed := range []string{"job/two-of-ten-run", "job/suspended", "job/queue-starts", "statefulset/of-an-operator", "replicaset/of-a-rollout"} {
+		assert.Contains(t, out.String(), listed+" ")
+	}
+	assert.Contains(t, out.String(), "Pods that 5 workloads create from now on")
 }

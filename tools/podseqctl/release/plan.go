@@ -286,7 +286,7 @@ func (p Planner) daemonSet(plan *PodPlan, w World, d *appsv1.DaemonSet, held []h
 
 // job lifts the gates of the Job's pods. It deletes none: a Job counts a deleted pod as failed.
 func (p Planner) job(plan *PodPlan, job *batchv1.Job, held []heldPod) {
-	if isFinished(job) {
+	if holds.JobIsFinished(job) {
 		return
 	}
 	w := holds.Workload{Kind: "job", Namespace: job.Namespace, Name: job.Name}
@@ -310,12 +310,6 @@ func (p Planner) job(plan *PodPlan, job *batchv1.Job, held []heldPod) {
 	case template != holds.Hold{}:
 		plan.note("The pods that %s creates from now on are held. "+again, w, w.TemplateCommand(template))
 	}
-}
-
-func isFinished(job *batchv1.Job) bool {
-	return slices.ContainsFunc(job.Status.Conditions, func(c batchv1.JobCondition) bool {
-		return (c.Type == batchv1.JobComplete || c.Type == batchv1.JobFailed) && c.Status == corev1.ConditionTrue
-	})
 }
 
 func countBound(pods []*corev1.Pod) int {
