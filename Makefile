@@ -85,7 +85,7 @@ deploy: ## Install everything, with images of the name IMG; VARIANT=lite install
 
 .PHONY: undeploy
 undeploy: build-podsequence-controller ## Remove what deploy installed, except the kinds and their objects, and release what it holds
-	$(call remove,undeploy,default lite)
+	$(call remove,undeploy,default lite as-default-scheduler)
 
 # Removes by our own program, in the cluster that KUBECTL stands for.
 remove = $(BIN)/podsequence-controller $1 --kubeconfig <($(KUBECTL) config view --raw --flatten --minify) \

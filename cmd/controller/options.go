@@ -139,12 +139,12 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 
 // addSequenceFlags adds the flags of the controller of PodSequences.
 func (o *options) addSequenceFlags(flags *pflag.FlagSet) {
-	flags.StringSliceVar(&o.sequences.SchedulerNames, "scheduler-names", o.sequences.SchedulerNames,
+	flags.StringSliceVar(&o.sequences.SchedulerNames, schedulerNamesFlag, o.sequences.SchedulerNames,
 		"Names of the profiles of podsequence-scheduler. The controller leaves pods with one of these as spec.schedulerName to that scheduler. "+
 			"Set it to \"\" if podsequence-scheduler is not installed (lite mode).")
 	flags.BoolVar(&o.sequences.ReleaseGates, "gate-release", o.sequences.ReleaseGates,
 		"Lift the gates of pods of all other schedulers when their group is released. If false, the controller writes to no pod.")
-	flags.StringSliceVar(&o.sequences.GatePrefixes, "gate-prefixes", o.sequences.GatePrefixes,
+	flags.StringSliceVar(&o.sequences.GatePrefixes, gatePrefixesFlag, o.sequences.GatePrefixes,
 		"Prefixes of the scheduling gates that may be lifted, each a DNS name and '/', such as podsequence.example.com/. "+
 			"Other gates are never lifted, and a PodSequence that names one is Degraded, GateNotAllowed. Give podsequence-scheduler the same prefixes.")
 	flags.StringVar(&o.sequences.InstallationNamespace, "installation-namespace", o.sequences.InstallationNamespace,
@@ -177,8 +177,8 @@ func (l *leaderElection) addFlags(flags *pflag.FlagSet) {
 func (o *options) validate() error {
 	errs := []error{
 		validateControllers(o.controllers),
-		validateNames("scheduler-names", o.sequences.SchedulerNames, validateSchedulerName),
-		validateNames("gate-prefixes", o.sequences.GatePrefixes, validateGatePrefix),
+		validateNames(schedulerNamesFlag, o.sequences.SchedulerNames, validateSchedulerName),
+		validateNames(gatePrefixesFlag, o.sequences.GatePrefixes, validateGatePrefix),
 		validateLabelKey("pod-group-name-label", o.groups.NameLabel),
 		validateLabelKey("pod-group-ready-label", o.groups.ReadyLabel),
 	}

@@ -62,6 +62,12 @@ func newUninstallCommand() *cobra.Command {
 	}, (*removal.Remover).Uninstall)
 }
 
+// The flags that say what is ours. The commands that remove us read those of the installation.
+const (
+	schedulerNamesFlag = "scheduler-names"
+	gatePrefixesFlag   = "gate-prefixes"
+)
+
 // removalFlags are those of the commands that remove us.
 type removalFlags struct {
 	files               []string
@@ -83,10 +89,11 @@ func newRemovalCommand(
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "Kubeconfig `file` for access to the cluster. If empty, $KUBECONFIG or ~/.kube/config.")
 	flags.StringVar(&f.context, "context", "", "Context of the kubeconfig to use. If empty, its current context.")
 	flags.DurationVar(&f.Timeout, "timeout", f.Timeout, "Longest time to wait for one object to be deleted, such as 5m.")
-	flags.StringSliceVar(&f.SchedulerNames, "scheduler-names", f.SchedulerNames,
-		"Names of the profiles of podsequence-scheduler. Waiting pods with one of these as spec.schedulerName are listed.")
-	flags.StringSliceVar(&f.GatePrefixes, "gate-prefixes", f.GatePrefixes,
-		"Prefixes of the gates of PodSequences, each a DNS name and '/'. Waiting pods that carry such a gate are listed.")
+	const asInstalled = " If not given, those of podsequence-controller in the manifests."
+	flags.StringSliceVar(&f.SchedulerNames, schedulerNamesFlag, f.SchedulerNames,
+		"Names of the profiles of podsequence-scheduler. Waiting pods with one of these as spec.schedulerName are listed."+asInstalled)
+	flags.StringSliceVar(&f.GatePrefixes, gatePrefixesFlag, f.GatePrefixes,
+		"Prefixes of the gates of PodSequences, each a DNS name and '/'. Waiting pods that carry such a gate are listed."+asInstalled)
 	cobra.CheckErr(command.MarkFlagRequired("filename"))
 
 	command.Args = cobra.NoArgs
@@ -107,6 +114,11 @@ func newRemovalCommand(
 		api, err := f.client()
 		if err != nil {
 			return err
+		}
+		for name, values := range map[string]*[]string{schedulerNamesFlag: &f.SchedulerNames, gatePrefixesFlag: &f.GatePrefixes} {
+			if !flags.Changed(name) {
+				*values = removal.ControllerFlag(manifests, "--"+name, *values)
+			}
 		}
 		f.Out = cmd.OutOrStdout()
 		return remove(removal.New(api, f.Options), cmd.Context(), manifests)

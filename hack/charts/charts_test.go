@@ -332,6 +332,16 @@ func TestNotesSayWhatToDoNext(t *testing.T) {
 	}
 }
 
+func TestNotesHaveTheCommandsThatRemoveARelease(t *testing.T) {
+	t.Parallel()
+	for chart, command := range map[string]string{"podsequence": "undeploy", "podsequence-crds": "uninstall"} {
+		rendered, err := install{chart: chart}.render(t)
+		require.NoError(t, err)
+		assert.Contains(t, rendered[chart+"/templates/NOTES.txt"],
+			"helm get manifest podsequence -n "+namespace+" | podsequence-controller "+command+" -f -")
+	}
+}
+
 func TestHelmFindsNothingToComplainAbout(t *testing.T) {
 	t.Parallel()
 	for _, chart := range []string{"podsequence", "podsequence-crds"} {
