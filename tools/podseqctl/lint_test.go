@@ -130,3 +130,22 @@ spec: {progressDeadlineSeconds: 2147483647, template: {metadata: {labels: {tier:
 		})
 	}
 }
+
+func TestAGatedPodOfAFileIsRoutedAsByThePolicy(t *testing.T) {
+	output := lintStandardInput(t, `
+apiVersion: scheduling.example.com/v1alpha1
+kind: PodSequence
+metadata: {name: storage}
+spec:
+  scope: Node
+  podGroups:
+  - {name: Driver, podSelector: {matchLabels: {app: driver}}, expectedPods: 1}
+  - {name: Web, pods: [web]}`, `
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  schedulingGates: [{name: podsequence.example.com/sequence-gate}]
+  containers: [{name: c, image: c}]`)
+	assert.NotContains(t, output, "UnsupportedScope")
+}

@@ -3,6 +3,7 @@
 package check
 
 import (
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/tools/podseqctl/snapshot"
+	"example.com/podsequence/tools/programflags"
 )
 
 // Options say what to examine.
@@ -133,6 +135,16 @@ func (f *facts) isDefault() bool {
 		}
 	}
 	return false
+}
+
+// isWithoutSequences reports whether somebody left PodSequences out on purpose.
+func (f *facts) isWithoutSequences() bool {
+	deployment := f.deployments[controller]
+	if deployment == nil || f.kindsInstalled() {
+		return false
+	}
+	controllers, _ := programflags.Values(deployment, "--controllers")
+	return slices.Contains(controllers, "-podsequence")
 }
 
 // installation returns the namespace where PodSequence runs.

@@ -36,6 +36,10 @@ func (f *facts) judgeKinds() []Line {
 		}
 	}
 	switch {
+	case f.isWithoutSequences():
+		return []Line{but(check, Note, "install PodSequence again with all its features if pods should start in order",
+			"%s; without %s, as the flag --controllers of the controller says: no pod is held", cmp.Or(strings.Join(served, ", "), "none"),
+			strings.Join(missing, ", "))}
 	case !f.kinds[ourKinds[0].plural].served:
 		return []Line{but(check, Wrong, "install PodSequence: kubectl apply --server-side -k manifests/default, or the Helm charts",
 			"%s is not installed in this cluster: nothing is held", ourKinds[0].name)}
@@ -61,6 +65,8 @@ func (f *facts) judgePrograms() []Line {
 	switch {
 	case f.deployments[scheduler] != nil:
 		lines = append(lines, f.judgeProgram(scheduler))
+	case f.isWithoutSequences():
+		lines = append(lines, ok(scheduler, "none: without PodSequences it has no purpose"))
 	case f.isLite():
 		lines = append(lines, ok(scheduler, "none: lite mode, in which the controller lifts the gates of other schedulers' pods"))
 	case f.isDefault():

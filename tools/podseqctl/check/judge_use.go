@@ -185,6 +185,11 @@ func (f *facts) judgePolicies() []Line {
 		return []Line{but(check, Wrong, fix, "%d of %d are missing: %s", len(missing), len(expected), text.Names(missing, mostListed))}
 	case len(unbound) > 0:
 		return []Line{but(check, Wrong, fix, "without a binding these do nothing: %s", text.Names(unbound, mostListed))}
+	case !f.mutating && f.isDefault():
+		return []Line{ok(check, "all %d that Kubernetes %s can have", len(expected), f.server)}
+	case !f.mutating && f.isLite():
+		return []Line{but(check, Note, "give the templates the scheduling gate as well, or upgrade to Kubernetes 1.36: see docs/including-pods.md",
+			"all %d that Kubernetes %s can have; it has no MutatingAdmissionPolicies, so no pod is given the gate", len(expected), f.server)}
 	case !f.mutating:
 		return []Line{but(check, Note, "give the templates schedulerName as well, or upgrade to Kubernetes 1.36: see docs/including-pods.md",
 			"all %d that Kubernetes %s can have; it has no MutatingAdmissionPolicies, so no pod is routed to podsequence-scheduler", len(expected), f.server)}

@@ -21,6 +21,7 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence"
 	"example.com/podsequence/tools/podseqctl/snapshot"
+	"example.com/podsequence/tools/programflags"
 )
 
 // Reader reads from the API server.
@@ -174,7 +175,7 @@ func (r *Reader) readLeases(ctx context.Context, f *facts) {
 	switch {
 	case f.isDefault():
 		names[scheduler] = types.NamespacedName{Namespace: metav1.NamespaceSystem, Name: "kube-scheduler"}
-	case f.isLite():
+	case f.isLite(), f.isWithoutSequences():
 		delete(names, scheduler)
 	}
 	stale := false
@@ -286,14 +287,9 @@ func (r *Reader) readSequences(ctx context.Context, f *facts) {
 
 // schedulerNames returns the profiles of our scheduler that the controller knows.
 func (f *facts) schedulerNames() []string {
-	const flag = "--scheduler-names="
 	if deployment := f.deployments[controller]; deployment != nil {
-		for _, container := range deployment.Spec.Template.Spec.Containers {
-			for _, argument := range container.Args {
-				if names, found := strings.CutPrefix(argument, flag); found {
-					return slices.DeleteFunc(strings.Split(names, ","), func(name string) bool { return name == "" })
-				}
-			}
+		if names, given := programflags.Values(deployment, "--scheduler-names"); given {
+			return names
 		}
 	}
 	return f.SchedulerNames

@@ -24,7 +24,8 @@ func (e *Explainer) unbound(pod *corev1.Pod) (Reason, func() []Reason) {
 	}
 	var holding []sequence.Place
 	var ungoverned []string
-	lifted := map[string]bool{}
+	// The gate that it may have been given because it names a PodSequence is lifted even if its sequence has another one.
+	lifted := map[string]bool{v1alpha1.DefaultSchedulingGateName: pod.Labels[v1alpha1.SequenceLabel] != "" && e.mayBeLifted(v1alpha1.DefaultSchedulingGateName)}
 	for _, place := range e.Places(pod) {
 		s := e.Snapshot.Sequence(place.Sequence)
 		lifted[s.Gate()] = true
@@ -153,12 +154,17 @@ func (e *Explainer) foreignGates(pod *corev1.Pod, lifted map[string]bool) []Reas
 			continue
 		}
 		message := "whoever set this gate must remove it: PodSequences do not"
-		if slices.ContainsFunc(e.Config.GatePrefixes, func(prefix string) bool { return strings.HasPrefix(gate.Name, prefix) }) {
+		if e.mayBeLifted(gate.Name) {
 			message = "no sequence that you may read selects this pod and lifts this gate: correct the labels of the pod or the selector of the sequence, or remove the gate"
 		}
 		reasons = append(reasons, Reason{Subject: "gate " + gate.Name, State: Stuck, Message: message})
 	}
 	return reasons
+}
+
+// mayBeLifted reports whether the administrator lets sequences lift a gate.
+func (e *Explainer) mayBeLifted(gate string) bool {
+	return slices.ContainsFunc(e.Config.GatePrefixes, func(prefix string) bool { return strings.HasPrefix(gate, prefix) })
 }
 
 // gangs explains PodGroups that are scheduled as a whole. Below them are the members that something else holds.

@@ -27,14 +27,14 @@ var MutatingPolicies = version.MustParseGeneric("1.36")
 // Route gives a new pod what the policies of the installation give it: our scheduler, or in lite mode, which has none, the gate. labels
 // are those of its namespace.
 func Route(pod *corev1.Pod, labels map[string]string, config *sequence.Config) {
-	_, labelled := pod.Labels[v1alpha1.SequenceLabel]
+	labelled := pod.Labels[v1alpha1.SequenceLabel] != ""
 	isDefault := pod.Spec.SchedulerName == "" || pod.Spec.SchedulerName == corev1.DefaultSchedulerName
 	switch {
 	case pod.Spec.NodeName != "" || pod.Namespace == config.InstallationNamespace || isOurs(pod, config):
-	case len(config.SchedulerNames) == 0 && labelled:
+	case len(config.SchedulerNames) == 0 && labelled && !hasGate(pod, config):
 		gate := corev1.PodSchedulingGate{Name: v1alpha1.DefaultSchedulingGateName}
 		pod.Spec.SchedulingGates = append(slices.Clip(pod.Spec.SchedulingGates), gate)
-	case len(config.SchedulerNames) > 0 && isDefault && (labelled || labels[optInLabel] == optedIn):
+	case len(config.SchedulerNames) > 0 && isDefault && (labelled || hasGate(pod, config) || labels[optInLabel] == optedIn):
 		pod.Spec.SchedulerName = config.SchedulerNames[0]
 	}
 }
@@ -64,10 +64,10 @@ func isOurs(pod *corev1.Pod, config *sequence.Config) bool {
 	return slices.Contains(config.SchedulerNames, pod.Spec.SchedulerName)
 }
 
-// isGated reports whether a pod carries a gate that a sequence may lift.
-func (l *linter) isGated(pod *corev1.Pod) bool {
+// hasGate reports whether a pod carries a gate that a sequence may lift.
+func hasGate(pod *corev1.Pod, config *sequence.Config) bool {
 	return slices.ContainsFunc(pod.Spec.SchedulingGates, func(gate corev1.PodSchedulingGate) bool {
-		return slices.ContainsFunc(l.Config.GatePrefixes, func(prefix string) bool { return strings.HasPrefix(gate.Name, prefix) })
+		return slices.ContainsFunc(config.GatePrefixes, func(prefix string) bool { return strings.HasPrefix(gate.Name, prefix) })
 	})
 }
 
@@ -87,9 +87,9 @@ func (l *linter) waiting(t *template) []sequence.Place {
 // ungoverned looks at whether anything can hold the pods of a template.
 func (l *linter) ungoverned(t *template) {
 	pod := t.pods[0]
-	_, labelled := pod.Labels[v1alpha1.SequenceLabel]
+	labelled := pod.Labels[v1alpha1.SequenceLabel] != ""
 	for _, place := range l.waiting(t) {
-		if place.Governed || labelled && l.isGated(pod) || pod.Spec.NodeName != "" {
+		if place.Governed || labelled && hasGate(pod, &l.Config) || pod.Spec.NodeName != "" {
 			continue
 		}
 		l.saidUngoverned[place.Sequence] = true
@@ -122,7 +122,7 @@ func (l *linter) howToHold(t *template, gate string) (why, fix string) {
 	pod := t.pods[0]
 	waiting := l.waiting(t)
 	named := l.namedByLabel(t, waiting)
-	_, labelled := pod.Labels[v1alpha1.SequenceLabel]
+	labelled := pod.Labels[v1alpha1.SequenceLabel] != ""
 	why, inNamespace := "nothing can hold them", false
 	switch isDefault := pod.Spec.SchedulerName == corev1.DefaultSchedulerName || len(l.Config.SchedulerNames) == 0; {
 	case !isDefault && labelled:
@@ -208,9 +208,9 @@ func (l *linter) requiresSequence(namespace string) bool {
 // early warns of pods that may be bound before the sequence exists that would hold them: most tools create custom resources last.
 func (l *linter) early(t *template) {
 	pod := t.pods[0]
-	_, labelled := pod.Labels[v1alpha1.SequenceLabel]
+	labelled := pod.Labels[v1alpha1.SequenceLabel] != ""
 	_, beside := t.object.GetLabels()[v1alpha1.SequenceLabel] // label says where it belongs
-	if !l.offline || labelled || beside || pod.Spec.NodeName != "" || l.isGated(pod) || l.requiresSequence(pod.Namespace) {
+	if !l.offline || labelled || beside || pod.Spec.NodeName != "" || hasGate(pod, &l.Config) || l.requiresSequence(pod.Namespace) {
 		return
 	}
 	places := slices.DeleteFunc(l.waiting(t), func(place sequence.Place) bool {
@@ -252,7 +252,7 @@ func (l *linter) label(t *template) {
 	case value == "":
 		l.addTo(t, Warning, rule, "the label %s in %s has no value: set it to the name of a PodSequence",
 			v1alpha1.SequenceLabel, t.path("metadata.labels"))
-	case !isOurs(pod, &l.Config) && !l.isGated(pod):
+	case !isOurs(pod, &l.Config) && !hasGate(pod, &l.Config):
 		if len(l.waiting(t)) == 0 { // else that is said by ungoverned
 			why, fix := l.howToHold(t, v1alpha1.DefaultSchedulingGateName)
 			l.addTo(t, Warning, rule, "its pods start at once, because %s: %s", why, fix)

@@ -89,6 +89,17 @@ func several(groups []string) string {
 	return fmt.Sprintf("%d groups: %s, ...", len(groups), strings.Join(groups[:most], ", "))
 }
 
+// openObjects names the objects of a group that are not as it requires.
+func openObjects(record v1alpha1.GroupStatus) []string {
+	var open []string
+	for _, o := range record.Objects {
+		if o.State != v1alpha1.ObjectSatisfied {
+			open = append(open, o.Kind+" "+o.Name)
+		}
+	}
+	return open
+}
+
 // openBefore returns the groups that a group waits for directly and that are not passed.
 func openBefore(s *snapshot.Sequence, i int) []string {
 	var open []string

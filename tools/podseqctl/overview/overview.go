@@ -135,6 +135,9 @@ func (p *Printer) groups(s *snapshot.Sequence) {
 	table.Print(p.Out, p.Style)
 }
 
+// mostNamed is how many things that a group waits for are named. Lines may be cut.
+const mostNamed = 3
+
 // waitsFor says what a group that is not passed waits for.
 func (p *Printer) waitsFor(s *snapshot.Sequence, i int, record v1alpha1.GroupStatus) string {
 	switch record.Phase {
@@ -144,11 +147,18 @@ func (p *Printer) waitsFor(s *snapshot.Sequence, i int, record v1alpha1.GroupSta
 		}
 		return several(openBefore(s, i))
 	case v1alpha1.GroupInProgress, v1alpha1.GroupFailed:
+		group := &s.Spec.PodGroups[i]
+		hasPods := len(group.Pods) > 0 || group.PodSelector != nil
+		open := openObjects(record)
 		switch missing := record.Expected - record.Ready; {
-		case record.Expected == 0:
-			return "pods that match it"
 		case missing > 0:
-			return text.Count(missing, "pod")
+			return text.Names(append([]string{text.Count(missing, "pod")}, open...), mostNamed)
+		case record.Expected == 0 && hasPods:
+			return text.Names(append([]string{"pods that match it"}, open...), mostNamed)
+		case len(open) > 0:
+			return text.Names(open, mostNamed)
+		case record.Expected == 0 && !hasPods && len(group.NodeConditions) > 0:
+			return "conditions of nodes"
 		case record.SatisfiedAt != nil && s.Spec.PodGroups[i].WaitDuration != "":
 			return fmt.Sprintf("its waitDuration of %s", s.Spec.PodGroups[i].WaitDuration)
 		}

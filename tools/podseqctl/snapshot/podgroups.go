@@ -62,9 +62,7 @@ func NewPodGroup(kind podgroups.Kind, object *unstructured.Unstructured) (PodGro
 	var err error
 	switch kind {
 	case podgroups.Coscheduling:
-		group := &coscheduling.PodGroup{}
-		err = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, group)
-		minimum = podgroups.MinMember(group)
+		minimum = podgroups.MinMember(object)
 	case podgroups.Native:
 		group := &schedulingv1beta1.PodGroup{}
 		err = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, group)
