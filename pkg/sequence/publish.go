@@ -121,9 +121,27 @@ func (s *sequence) publishedOn(name string) placement.Standing {
 	if d := s.domains[name]; d != nil {
 		return d.published.Standing
 	}
-	found, _ := s.knowledge.published.nodes.Load(name)
-	n, _ := found.(*node)
-	return s.onEmptyNode(n)
+	return s.onEmptyNode(s.knowledge.published.node(name))
+}
+
+// differsOn returns the first group before this one that is for a node as its labels are here, and is not as they are known, or the other
+// way round.
+func (s *sequence) differsOn(object *corev1.Node, group int) (differs int, any bool) {
+	var known *node
+	for i, g := range s.groups[:group] {
+		if g.NodeSelector == nil {
+			continue
+		}
+		if known == nil {
+			if known = s.knowledge.published.node(object.Name); known == nil {
+				return 0, false // nothing is open there
+			}
+		}
+		if g.AppliesTo(object.Labels) != g.AppliesTo(known.Object.Labels) {
+			return i, true
+		}
+	}
+	return 0, false
 }
 
 // matchUnseen works out the memberships of a pod that is not known, and whether it is confirmed that all its sequences release it.

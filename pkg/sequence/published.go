@@ -81,6 +81,13 @@ func (p *published) publishNamespace(name string, ns *namespace) {
 }
 
 // publishNodes publishes the nodes, for sequences that have nothing on them, see domain.go.
+// node returns what is published of a node; nil if it is not known.
+func (p *published) node(name string) *node {
+	found, _ := p.nodes.Load(name)
+	n, _ := found.(*node)
+	return n
+}
+
 func (p *published) publishNodes(names []string, all *nodes) {
 	for _, name := range names {
 		if n := all.byName[name]; n != nil {

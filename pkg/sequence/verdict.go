@@ -243,11 +243,7 @@ func (e *Engine) Placement(object *corev1.Pod) *Placement {
 
 // Open answers for one node at this moment. The Decision is held if the pod may not be placed there. It waits for no event.
 func (p *Placement) Open(node string) report.Decision {
-	needs := p.needs
-	if seen, known := p.engine.published.find(p.pod); known {
-		needs = seen.needs() // a sequence may have been changed or deleted since
-	}
-	for _, m := range needs {
+	for _, m := range p.needsNow() {
 		if t := m.sequence.publishedOn(node); t.State(m.group) != placement.Open {
 			return p.engine.closed(m, t, node)
 		}
@@ -255,10 +251,36 @@ func (p *Placement) Open(node string) report.Decision {
 	return report.Decision{}
 }
 
+// OpenAs is Open for a node as the caller knows it. The node is closed if an earlier group is for nodes with its labels, and not for those
+// with the labels that the engine knows, or the other way round: one of two watches is behind. When the engine comes to know the labels, it
+// reports what it releases, as ever. When the caller does, it has to ask again.
+func (p *Placement) OpenAs(node *corev1.Node) report.Decision {
+	if d := p.Open(node.Name); d.Held {
+		return d
+	}
+	for _, m := range p.needsNow() {
+		if group, differs := m.sequence.differsOn(node, m.group); differs {
+			d := m.heldOn(node.Name)
+			d.Group, d.Title = group, m.sequence.groups[group].Title
+			d.Need.Lacks = "labels of the node have just changed"
+			return d
+		}
+	}
+	return report.Decision{}
+}
+
+// needsNow are what keeps the pod from nodes at this moment: a sequence may have been changed or deleted since.
+func (p *Placement) needsNow() []membership {
+	if seen, known := p.engine.published.find(p.pod); known {
+		return seen.needs()
+	}
+	return p.needs
+}
+
 // closed says why a node is not open. What the group there lacks it says only if no event is under way.
 func (e *Engine) closed(m membership, t placement.Standing, node string) report.Decision {
 	s := m.sequence
-	d := report.Decision{Held: true, Sequence: s.Key, Overridden: s.Override.Suspend, Groups: len(s.groups), Group: m.group, Title: s.groups[m.group].Title, Node: node}
+	d := m.heldOn(node)
 	switch {
 	case !t.Known:
 		d.Reason = report.HeldByUnknownNode
@@ -274,6 +296,14 @@ func (e *Engine) closed(m membership, t placement.Standing, node string) report.
 		d.Title = s.groups[d.Group].Title
 	}
 	return d
+}
+
+// heldOn is the decision on a pod that may not go to a node, without the reason.
+func (m membership) heldOn(node string) report.Decision {
+	s := m.sequence
+	return report.Decision{
+		Held: true, Sequence: s.Key, Overridden: s.Override.Suspend, Groups: len(s.groups), Group: m.group, Title: s.groups[m.group].Title, Node: node,
+	}
 }
 
 // Few returns the nodes that are open to the pod if they are no more than limit. While an event is under way it does not

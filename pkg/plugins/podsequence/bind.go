@@ -31,7 +31,7 @@ const maxBindsAtOnce = 100
 // activating it here would be ignored, and no event would bring it back. But it takes any failure to bind for one that
 // may be gone a moment later, whatever the status says: it puts the pod into back-off, with no plugin to blame. There
 // PreEnqueue asks the engine, and either the pod is tried again after back-off, or it is held until it is released.
-func (pl *PodSequence) Bind(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
+func (pl *PodSequence) Bind(ctx context.Context, _ fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
 	select { // before the decision, so that it is not old when the pod is bound
 	case pl.holder.binds <- struct{}{}:
 		defer func() { <-pl.holder.binds }()
@@ -44,7 +44,8 @@ func (pl *PodSequence) Bind(ctx context.Context, state fwk.CycleState, pod *v1.P
 	if !status.IsSuccess() {
 		return status
 	}
-	if status := filter(state, node); !status.IsSuccess() {
+	// Not what PreFilter found out: since then a sequence may have come that keeps the pod from this node.
+	if status := openNow(pl.holder.placement(&unbound), node); !status.IsSuccess() {
 		return status
 	}
 	proof := verdict.Proof(&unbound)

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -171,4 +172,47 @@ func (s *stage) addContinuousSequence(earlier ...string) {
 	ps.Spec.EnforcementMode = v1alpha1.Continuous
 	ps.Generation = int64(len(earlier)) // what is edited has another one
 	s.act(s.engine.ApplySequence(ps))
+}
+
+// The scheduler's informer of nodes and the engine's watch are two streams.
+func TestANodeOfWhichTheSchedulerKnowsNewerLabelsIsNotOpen(t *testing.T) {
+	s := newStage(t)
+	s.act(s.engine.ApplySequence(MakeSequence("shop", "storage").UID("storage").
+		Label("Driver", "tier", "driver").NodeSelector("gpu", "yes").Label("Application", "tier", "app").NodeScope().Obj()))
+	node := st.MakeNode().Name("n1").Label(v1.LabelHostname, "n1").
+		Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "4", v1.ResourcePods: "10"}).Obj()
+	node.ResourceVersion = "1"
+	s.act(s.engine.ApplyNode(node))
+	labelled := node.DeepCopy()
+	labelled.Labels["gpu"], labelled.ResourceVersion = "yes", "2"
+	s.Cache.AddNode(klog.FromContext(s.Context()), labelled) // which the engine has not been told
+	app := pod("app", "5").Label("tier", "app").NodeSelector(map[string]string{"gpu": "yes"}).Obj()
+	s.act(s.engine.ApplyPod(app))
+	s.deliver(app)
+	require.Equal(t, []string{"app"}, s.active(), "no node suits it, as far as the engine knows")
+	bindings := s.binds()
+	assert.ErrorContains(t, s.tryOne().AsError(), `node(s) waiting for group 1/2 "Driver" of PodSequence shop/storage: labels of the node have just changed`)
+	assert.Empty(t, bindings)
+	s.act(s.engine.ApplyNode(labelled))
+	s.driver("n1", "6", v1.ConditionTrue)
+	s.comesBack(app)
+}
+
+func TestANodeThatIsClosedToAPodOnlySinceItsCycleBegan(t *testing.T) {
+	s := newStage(t)
+	s.nodes("n1", "n2")
+	s.act(s.engine.RemoveSequence(types.NamespacedName{Namespace: "shop", Name: "storage"}, "4"))
+	app := pod("app", "5").Label("tier", "app").Obj()
+	s.act(s.engine.ApplyPod(app))
+	s.deliver(app)
+	require.Equal(t, []string{"app"}, s.active())
+	bindings := s.binds()
+	s.beforeBind = func(node string) {
+		s.driver(node, "6", v1.ConditionFalse)
+		s.act(s.engine.ApplySequence(MakeSequence("shop", "storage").UID("again").
+			Label("Driver", "tier", "driver").Label("Application", "tier", "app").NodeScope().Obj()))
+	}
+	assert.ErrorContains(t, s.tryOne().AsError(), `node(s) waiting for group 1/2 "Driver" of PodSequence shop/storage`)
+	s.comesBack(app)
+	assert.Empty(t, bindings)
 }

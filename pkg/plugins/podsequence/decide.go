@@ -22,9 +22,10 @@ const (
 const reporter = "podsequence-scheduler"
 
 // decide answers for one pod. It waits for no event, so what it says of a pod that a sequence holds is not what the pod waits
-// for: see why. A pod of PodSequence itself is not asked about: without it, what the others wait for may never become known.
+// for: see why. A pod of PodSequence itself is not asked about: without it, what the others wait for may never become known. Nor is one that
+// has its node, which the scheduler may evict others for if it is resized (InPlacePodVerticalScalingSchedulerPreemption).
 func (h *holder) decide(pod *v1.Pod) (sequence.Verdict, *fwk.Status) {
-	if h.args.isOwn(pod) {
+	if pod.Spec.NodeName != "" || h.args.isOwn(pod) {
 		return sequence.Verdict{}, nil
 	}
 	f := h.feeding.Load()

@@ -253,11 +253,15 @@ func (h *holder) activate(logger klog.Logger, ready map[types.UID]types.Namespac
 
 // stopBinding ends what comes before the binding of a pod that must wait: Permit may wait for others and PreBind for volumes, for minutes,
 // and the scheduler counts the pod on its node meanwhile. Bind would refuse it in the end. The pod goes to back-off, or to the
-// unschedulable ones, and what it had reserved is given back.
+// unschedulable ones, and what it had reserved is given back. So is the room that the scheduler keeps for it by a nomination which it
+// could not write: as no event brings it, none takes it away.
 func (h *holder) stopBinding(key types.NamespacedName) {
 	pod, err := h.pods.Pods(key.Namespace).Get(key.Name)
 	if err != nil || !h.profiles.Has(pod.Spec.SchedulerName) {
 		return
+	}
+	if pod.Status.NominatedNodeName == "" {
+		h.handle.DeleteNominatedPodIfExists(pod)
 	}
 	h.handle.RejectWaitingPod(pod.UID)
 	if binding := h.handle.GetPodInPreBind(pod.UID); binding != nil {

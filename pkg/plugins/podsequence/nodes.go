@@ -26,7 +26,7 @@ const (
 
 // preFilter makes the framework skip Filter for pods that may use any node.
 func (h *holder) preFilter(state fwk.CycleState, pod *v1.Pod, nodes int) (*fwk.PreFilterResult, *fwk.Status) {
-	found := h.feeding.Load().engine.Placement(pod)
+	found := h.placement(pod)
 	if found == nil {
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
@@ -40,26 +40,40 @@ func (h *holder) preFilter(state fwk.CycleState, pod *v1.Pod, nodes int) (*fwk.P
 	return nil, nil
 }
 
-// filter answers for one node.
-func filter(state fwk.CycleState, node string) *fwk.Status {
+// placement says to which nodes sequences let the pod go; nil if it may use any. A pod that has its node asks for none: the scheduler
+// only looks for room there. Without an engine, decide lets nobody through but the pods of PodSequence itself.
+func (h *holder) placement(pod *v1.Pod) *sequence.Placement {
+	f := h.feeding.Load()
+	if f == nil || pod.Spec.NodeName != "" {
+		return nil
+	}
+	return f.engine.Placement(pod)
+}
+
+// inCycle returns what PreFilter found out; nil if the pod may use any node.
+func inCycle(state fwk.CycleState) *sequence.Placement {
 	data, err := state.Read(stateKey)
 	if err != nil {
-		return nil // the pod may use any node: PreFilter skipped
+		return nil
 	}
-	if d := data.(placement).Open(node); d.Held {
+	return data.(placement).Placement
+}
+
+// openNow answers for a node that was chosen, at this moment.
+func openNow(found *sequence.Placement, node string) *fwk.Status {
+	if found == nil {
+		return nil
+	}
+	if d := found.Open(node); d.Held {
 		return unschedulable(d.FilterMessage())
 	}
 	return nil
 }
 
 // mayUse reports whether the node is one of those that are open to a pod that is kept from others.
-func (h *holder) mayUse(pod *v1.Pod, node string) bool {
-	f := h.feeding.Load()
-	if f == nil {
-		return false
-	}
-	found := f.engine.Placement(pod)
-	return found != nil && !found.Open(node).Held
+func (h *holder) mayUse(pod *v1.Pod, node *v1.Node) bool {
+	found := h.placement(pod)
+	return found != nil && !found.OpenAs(node).Held
 }
 
 // signature is what the pod's node scope looks like to the scheduler's batching.
@@ -69,12 +83,8 @@ type signature struct {
 }
 
 func (h *holder) sign(pod *v1.Pod) []fwk.SignFragment {
-	f := h.feeding.Load()
-	if f == nil {
-		return nil
-	}
 	var parts []signature
-	for _, n := range f.engine.Placement(pod).Needs() {
+	for _, n := range h.placement(pod).Needs() {
 		parts = append(parts, signature{n.Sequence.String(), n.Group})
 	}
 	if len(parts) == 0 {

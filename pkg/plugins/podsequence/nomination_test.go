@@ -11,6 +11,9 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
+	"k8s.io/klog/v2"
+	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework"
 )
 
 // The database is not ready any more when the application, for which somebody was evicted, waits for its room.
@@ -31,6 +34,23 @@ func TestAPodThatIsHeldAgainGivesBackTheRoomThatItWasPromised(t *testing.T) {
 	cleared := pod("later", "7").Obj()
 	require.NoError(t, s.informer().Add(cleared))
 	s.queue.Update(t.Context(), app, cleared)
+	assert.Empty(t, s.queue.NominatedPodsForNode("n1"), "other pods count it no more")
+}
+
+func TestAPodThatIsHeldAgainGivesBackRoomOfWhichOnlyTheSchedulerKnows(t *testing.T) {
+	s := newStage(t)
+	s.nodes("n1")
+	s.addContinuousSequence("driver-n1")
+	app := pod("later", "5").Obj()
+	s.act(s.engine.ApplyPod(app))
+	s.deliver(app)
+	info, err := framework.NewPodInfo(app)
+	require.NoError(t, err)
+	s.queue.AddNominatedPod(klog.FromContext(t.Context()), info, // and the patch of the status was lost
+		&fwk.NominatingInfo{NominatingMode: fwk.ModeOverride, NominatedNodeName: "n1"})
+	require.Len(t, s.queue.NominatedPodsForNode("n1"), 1)
+
+	s.driver("n1", "6", v1.ConditionFalse)
 	assert.Empty(t, s.queue.NominatedPodsForNode("n1"), "other pods count it no more")
 }
 

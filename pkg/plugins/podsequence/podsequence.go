@@ -77,13 +77,20 @@ func (pl *PodSequence) PreFilterExtensions() fwk.PreFilterExtensions { return ni
 // Filter keeps the pod from nodes where an earlier group of its sequence is not ready. To evict somebody there would not
 // help, so nobody is.
 func (pl *PodSequence) Filter(_ context.Context, state fwk.CycleState, _ *v1.Pod, nodeInfo fwk.NodeInfo) *fwk.Status {
-	return filter(state, nodeInfo.Node().Name)
+	found := inCycle(state)
+	if found == nil {
+		return nil
+	}
+	if d := found.OpenAs(nodeInfo.Node()); d.Held {
+		return unschedulable(d.FilterMessage())
+	}
+	return nil
 }
 
 // Reserve looks at the chosen node once more: it may have closed since it was filtered. Another node may be open all the
 // time, so that no event will bring the pod back: it asks to be tried again.
 func (pl *PodSequence) Reserve(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodeName string) *fwk.Status {
-	status := filter(state, nodeName)
+	status := openNow(inCycle(state), nodeName)
 	if !status.IsSuccess() {
 		pl.holder.requeue(klog.FromContext(ctx), pod)
 	}
@@ -119,7 +126,7 @@ func (pl *PodSequence) isNodeOpen(_ klog.Logger, pod *v1.Pod, _, newObj any) (fw
 	if !ok {
 		return fwk.Queue, fmt.Errorf("event of a node brought a %T", newObj)
 	}
-	if pl.holder.mayUse(pod, node.Name) {
+	if pl.holder.mayUse(pod, node) {
 		return fwk.Queue, nil
 	}
 	return fwk.QueueSkip, nil

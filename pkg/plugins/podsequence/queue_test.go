@@ -430,3 +430,22 @@ func TestAPodThatMustWaitSinceItWasLetGoIsNotPlaced(t *testing.T) {
 	assert.True(t, status.IsSuccess(), status.Message())
 	assert.True(t, state.GetSkipFilterPlugins().Has(Name), "for a pod that may go to any node nothing more is to be asked")
 }
+
+func TestAPodOfPodSequenceItselfIsPlacedBeforeThereIsAnEngine(t *testing.T) {
+	s := newStage(t)
+	s.holder.feeding.Store(nil)
+	own := pod("podsequence-controller", "5").Namespace("podsequence-system").Label("app.kubernetes.io/name", "podsequence").Obj()
+	s.deliver(own)
+	require.Equal(t, []string{own.Name}, s.active())
+	_, status, _ := s.Profiles[schedulerName].RunPreFilterPlugins(t.Context(), framework.NewCycleState(), own)
+	assert.True(t, status.IsSuccess(), status.Message())
+}
+
+// The scheduler queues a pod that is to be resized and has to wait for room.
+func TestAPodThatHasItsNodeIsNotHeld(t *testing.T) {
+	s := newStage(t)
+	s.addContinuousSequence("driver-n1")
+	bound := pod("later", "5").Node("n1").Obj()
+	s.act(s.engine.ApplyPod(bound))
+	assert.True(t, (&PodSequence{holder: s.holder}).PreEnqueue(t.Context(), bound).IsSuccess())
+}
