@@ -4,9 +4,11 @@ package podgroups
 
 import (
 	"fmt"
+	"math"
 
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	coscheduling "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
 )
@@ -48,8 +50,13 @@ func Of(pod *corev1.Pod) []Reference {
 	return references
 }
 
-// MinMember returns how many pods a Coscheduling PodGroup asks for at least; 0 if it does not say.
-func MinMember(group *coscheduling.PodGroup) int32 { return max(group.Spec.MinMember, 0) }
+// MinMember returns how many pods a Coscheduling PodGroup asks for at least; 0 if it does not say. The object is read as it is, for its
+// definition admits what the Go type cannot hold, such as the quantity 1e1.5 in minResources. In a list of that type one such object would
+// hide all others.
+func MinMember(group *unstructured.Unstructured) int32 {
+	minimum, _, _ := unstructured.NestedInt64(group.Object, "spec", "minMember") // the definition admits only numbers
+	return int32(min(max(minimum, 0), math.MaxInt32))
+}
 
 // MinCount returns how many pods a PodGroup of Kubernetes asks for at least; 0 if its policy is not to schedule a gang.
 func MinCount(group *schedulingv1beta1.PodGroup) int32 {

@@ -1,12 +1,16 @@
 package podgroups
 
 import (
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	coscheduling "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
 )
@@ -36,8 +40,14 @@ func TestOf(t *testing.T) {
 }
 
 func TestMinimum(t *testing.T) {
-	assert.EqualValues(t, 4, MinMember(&coscheduling.PodGroup{Spec: coscheduling.PodGroupSpec{MinMember: 4}}))
-	assert.Zero(t, MinMember(&coscheduling.PodGroup{}), "it does not say")
+	object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&coscheduling.PodGroup{Spec: coscheduling.PodGroupSpec{MinMember: 4}})
+	require.NoError(t, err)
+	assert.EqualValues(t, 4, MinMember(&unstructured.Unstructured{Object: object}))
+	assert.Zero(t, MinMember(&unstructured.Unstructured{Object: map[string]any{}}), "it does not say")
+	for value, want := range map[any]int32{int64(-1): 0, int64(math.MaxInt64): math.MaxInt32, "four": 0, nil: 0} {
+		odd := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"minMember": value}}}
+		assert.Equal(t, want, MinMember(odd), "%v", value)
+	}
 
 	group := &schedulingv1beta1.PodGroup{}
 	group.Spec.SchedulingPolicy.Basic = &schedulingv1beta1.BasicSchedulingPolicy{}

@@ -4,16 +4,18 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -33,28 +35,31 @@ func newCoscheduling(config *rest.Config) (*kind, error) {
 		return nil, err
 	}
 	definition.Name, definition.Status = definitions.Resource, nil
-	scheme := runtime.NewScheme()
-	if err := coscheduling.AddToScheme(scheme); err != nil {
-		return nil, fmt.Errorf("register Coscheduling kinds: %w", err)
-	}
-	config = rest.CopyConfig(config)
-	config.APIPath, config.GroupVersion = "/apis", &coscheduling.SchemeGroupVersion
-	// Custom resources are served as JSON, whatever core resources use.
-	config.ContentType, config.AcceptContentTypes = runtime.ContentTypeJSON, runtime.ContentTypeJSON
-	config.NegotiatedSerializer = serializer.NewCodecFactory(scheme).WithoutConversion()
-	groups, err := rest.RESTClientFor(config)
+	objects, err := dynamic.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("make client for Coscheduling PodGroups: %w", err)
 	}
+	groups := objects.Resource(coscheduling.SchemeGroupVersion.WithResource(resource))
+	source := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
+			return groups.List(ctx, options)
+		},
+		WatchFuncWithContext: groups.Watch,
+	}
 	return &kind{
 		name: podgroups.Coscheduling, definition: definition,
-		client: groups, groups: reflectorOf(podgroups.Coscheduling, groups, &coscheduling.PodGroup{}), minimumOf: minimumBy(podgroups.MinMember),
+		list: func(ctx context.Context, namespace string, options metav1.ListOptions) (runtime.Object, error) {
+			return groups.Namespace(namespace).List(ctx, options)
+		},
+		groups: reflectorOf(podgroups.Coscheduling, source, &unstructured.Unstructured{}), minimumOf: minimumBy(podgroups.MinMember),
 	}, nil
 }
 
-func reflectorOf(kind podgroups.Kind, client rest.Interface, object any) reflectors.Reflector {
-	source := cache.NewListWatchFromClient(client, resource, metav1.NamespaceAll, fields.Everything())
-	return reflectors.Reflector{Name: string(kind), Source: source, Type: object}
+// maxDelay is the longest pause after a failure. Groups wait for pods that only PodGroups tell of.
+const maxDelay = 5 * time.Second
+
+func reflectorOf(kind podgroups.Kind, source cache.ListerWatcher, object any) reflectors.Reflector {
+	return reflectors.Reflector{Name: string(kind), Source: source, Type: object, MaxDelay: maxDelay}
 }
 
 // apiServices are the group versions that the API server serves, also those that are built in. To watch the one of
@@ -72,7 +77,8 @@ func newNative(config *rest.Config) (*kind, error) {
 		return nil, fmt.Errorf("make client for metadata: %w", err)
 	}
 	version := schedulingv1beta1.SchemeGroupVersion
-	groups := core.SchedulingV1beta1().RESTClient()
+	groups := core.SchedulingV1beta1()
+	source := cache.NewListWatchFromClient(groups.RESTClient(), resource, metav1.NamespaceAll, fields.Everything())
 	definition := &definitions.Watcher{
 		Reflector: reflectors.Reflector{
 			Name: apiServices.Resource, Type: &metav1.PartialObjectMetadata{},
@@ -82,7 +88,10 @@ func newNative(config *rest.Config) (*kind, error) {
 	}
 	return &kind{
 		name: podgroups.Native, definition: definition,
-		client: groups, groups: reflectorOf(podgroups.Native, groups, &schedulingv1beta1.PodGroup{}), minimumOf: minimumBy(podgroups.MinCount),
+		list: func(ctx context.Context, namespace string, options metav1.ListOptions) (runtime.Object, error) {
+			return groups.PodGroups(namespace).List(ctx, options)
+		},
+		groups: reflectorOf(podgroups.Native, source, &schedulingv1beta1.PodGroup{}), minimumOf: minimumBy(podgroups.MinCount),
 	}, nil
 }
 

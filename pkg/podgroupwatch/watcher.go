@@ -34,9 +34,10 @@ type kind struct {
 	// definition is what is there while the kind is served.
 	definition *definitions.Watcher
 	groups     reflectors.Reflector
-	client     rest.Interface // of the PodGroups
-	minimumOf  func(group any) (int32, error)
-	changed    func(podgroups.Reference)
+	// list lists PodGroups of a namespace.
+	list      func(ctx context.Context, namespace string, options metav1.ListOptions) (runtime.Object, error)
+	minimumOf func(group any) (int32, error)
+	changed   func(podgroups.Reference)
 
 	listedOnce sync.Once
 	listed     chan struct{} // closed when it is first known which there are
@@ -108,8 +109,7 @@ func (w *Watcher) Ask(ctx context.Context, group podgroups.Reference) (minimum i
 	k := w.kinds[group.Kind]
 	// By a list of one, which takes no permission besides those of the watch.
 	options := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, group.Name).String()}
-	list, err := k.client.Get().Namespace(group.Namespace).Resource(resource).
-		VersionedParams(&options, metav1.ParameterCodec).Do(ctx).Get()
+	list, err := k.list(ctx, group.Namespace, options)
 	switch {
 	case apierrors.IsNotFound(err): // the kind is not served
 		return 0, false, nil

@@ -2,6 +2,9 @@ package podgroupwatch
 
 import (
 	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -10,6 +13,7 @@ import (
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/rest"
 	cachetesting "k8s.io/client-go/tools/cache/testing"
 
 	"example.com/podsequence/pkg/definitions"
@@ -66,6 +70,47 @@ func group(name string, minimum int32) *schedulingv1beta1.PodGroup {
 
 func reference(name string) podgroups.Reference {
 	return podgroups.Reference{Kind: podgroups.Native, NamespacedName: types.NamespacedName{Namespace: "train", Name: name}}
+}
+
+func TestAPodGroupThatTheTypeCannotHoldHidesNoOther(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch q := r.URL.Query(); {
+		case q.Get("sendInitialEvents") != "":
+			http.Error(w, "no streaming lists", http.StatusBadRequest)
+		case q.Get("watch") != "":
+			w.Header().Set("Content-Type", "application/json")
+			w.(http.Flusher).Flush()
+			<-r.Context().Done()
+		default:
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"apiVersion":"scheduling.x-k8s.io/v1alpha1","kind":"PodGroupList","metadata":{"resourceVersion":"7"},"items":[
+{"apiVersion":"scheduling.x-k8s.io/v1alpha1","kind":"PodGroup","metadata":{"namespace":"hostile","name":"broken"},"spec":{"minMember":1,"minResources":{"cpu":"1e1.5"}}},
+{"apiVersion":"scheduling.x-k8s.io/v1alpha1","kind":"PodGroup","metadata":{"namespace":"train","name":"gang"},"spec":{"minMember":4}}]}`)
+		}
+	}))
+	t.Cleanup(server.Close)
+	k, err := newCoscheduling(&rest.Config{Host: server.URL})
+	require.NoError(t, err)
+	w := newWatcher(k)
+	k.changed, k.groups.Failed = func(podgroups.Reference) {}, func(context.Context, error) {}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		k.groups.Run(ctx, groupStore{k})
+	}()
+	w.AwaitListed(ctx)
+	require.NoError(t, ctx.Err(), "it is not known which PodGroups there are, so everybody waits")
+	gang := podgroups.Reference{Kind: podgroups.Coscheduling, NamespacedName: types.NamespacedName{Namespace: "train", Name: "gang"}}
+	minimum, known := w.Minimum(gang)
+	assert.True(t, known)
+	assert.EqualValues(t, 4, minimum)
+	minimum, exists, err := w.Ask(ctx, gang)
+	require.NoError(t, err)
+	assert.True(t, exists)
+	assert.EqualValues(t, 4, minimum)
+	cancel()
+	<-done
 }
 
 // expectChange waits until a PodGroup is told of, and checks what is known of it then. Zero stands for not known.
