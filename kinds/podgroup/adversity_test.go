@@ -43,6 +43,34 @@ func TestAdversity(t *testing.T) {
 				s.expect("a b-again c d")
 			},
 		},
+		"a quota leaves room for one pod of the second wave of a Job": {
+			objects: []client.Object{func() *batchv1.Job {
+				j := makes(job("1", 4))
+				j.Spec.Completions = new(int32(10))
+				return j
+			}(), ofJob("a"), ofJob("b"), ofJob("c"), ofJob("d")},
+			happens: func(s *stage) {
+				s.expect("a b c d")
+				succeeds := func(count int32, names ...string) {
+					for _, name := range names {
+						s.set(name, phase(succeeded))
+					}
+					s.edit(job("1", 4), func(o client.Object) { o.(*batchv1.Job).Status.Succeeded = count })
+				}
+				succeeds(4, "a", "b", "c", "d")
+				s.put(ofJob("e"))
+				s.expect("a b c d")
+				for _, name := range []string{"f", "g", "h"} {
+					s.put(ofJob(name))
+				}
+				s.expect("a b c d e f g h")
+				succeeds(8, "e", "f", "g", "h")
+				s.put(ofJob("i"))
+				s.expect("a b c d e f g h")
+				s.put(ofJob("j")) // there are no more
+				s.expect("a b c d e f g h i j")
+			},
+		},
 		"a node is drained after the gang ran: the replacements get the label together": {
 			objects: []client.Object{makes(job("1", 3)), ofJob("a"), ofJob("b"), ofJob("c")},
 			happens: func(s *stage) {

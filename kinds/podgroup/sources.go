@@ -129,7 +129,7 @@ func (w world) owned(members []*corev1.Pod) (sizing, bool) {
 		s.size += workload.desired
 		wants = wants || workload.desired > 0
 		if t := there[uid]; !workload.complete {
-			s.missing += max(0, workload.desired-t.active-max(t.succeeded, workload.succeeded))
+			s.missing += workload.missing(t.active, t.succeeded)
 		}
 	}
 	uncreated := w.uncreatedPods()

@@ -17,6 +17,8 @@ type workload struct {
 	uid     types.UID
 	name    string // with its kind, for messages
 	desired int    // how many pods it wants at a time
+	// completions is how many of its pods are to succeed, 0 if any one ends it.
+	completions int
 	// succeeded is how many pods it has seen succeed; some may have been removed since.
 	succeeded int
 	// complete says that it wants no more pods, and failed that it makes no more though it wants them. Then it has ended.
@@ -27,6 +29,16 @@ type workload struct {
 	// cronJob is the UID of the CronJob that made it, if one did. Each of its Jobs is a run.
 	cronJob types.UID
 	jobSet  jobSet
+}
+
+// missing is how many pods it has yet to make of those that it wants at a time, as the Job controller counts them: of these pods so many
+// are active, and so many have succeeded.
+func (w workload) missing(active, succeeded int) int {
+	succeeded = max(succeeded, w.succeeded)
+	if w.completions > w.desired { // others take the places of those that succeed
+		return max(0, min(w.desired, w.completions-succeeded)-active)
+	}
+	return max(0, w.desired-active-succeeded)
 }
 
 // workloadKinds are those whose size is known, by the kind in owner references.
@@ -50,7 +62,7 @@ func workloadOf(object client.Object) (workload, bool) {
 		parallelism := ptr.Deref(o.Spec.Parallelism, 1)
 		// Without completions the first pod that succeeds ends the Job; until then it has as many as run at a time.
 		w.desired = int(min(parallelism, ptr.Deref(o.Spec.Completions, parallelism)))
-		w.succeeded = int(o.Status.Succeeded)
+		w.completions, w.succeeded = int(ptr.Deref(o.Spec.Completions, 0)), int(o.Status.Succeeded)
 		w.name, w.run, w.jobSet = "Job "+o.Name, o.UID, jobSetOf(o)
 		if owner := metav1.GetControllerOfNoCopy(o); owner != nil && owner.Kind == "CronJob" {
 			w.cronJob = owner.UID

@@ -46,9 +46,9 @@ func TestWorkloadOf(t *testing.T) {
 	}{
 		"a Job by default":                        {object: job(nil, nil), want: workload{desired: 1}},
 		"a Job that runs some at a time":          {object: job(new(int32(4)), nil), want: workload{desired: 4}},
-		"a Job that wants more than run at once":  {object: job(new(int32(4)), new(int32(9))), want: workload{desired: 4}},
-		"a Job that wants fewer than may run":     {object: job(new(int32(9)), new(int32(4))), want: workload{desired: 4}},
-		"a Job that is complete":                  {object: complete, want: workload{desired: 2, succeeded: 2, complete: true, ended: 9}},
+		"a Job that wants more than run at once":  {object: job(new(int32(4)), new(int32(9))), want: workload{desired: 4, completions: 9}},
+		"a Job that wants fewer than may run":     {object: job(new(int32(9)), new(int32(4))), want: workload{desired: 4, completions: 4}},
+		"a Job that is complete":                  {object: complete, want: workload{desired: 2, completions: 2, succeeded: 2, complete: true, ended: 9}},
 		"a Job that failed":                       {object: failed, want: workload{desired: 1, failed: true, ended: 9}},
 		"a Job on its way out":                    {object: leaving, none: true},
 		"a Job of a CronJob":                      {object: nightly, want: workload{desired: 1, cronJob: "cron"}},
