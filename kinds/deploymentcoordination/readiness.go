@@ -33,7 +33,7 @@ func (t *turn) readySince(ctx context.Context, in Input) (*time.Time, error) {
 	for i := range in.Members {
 		m := &in.Members[i]
 		record := m.Record
-		if m.name() != in.Coordination.Status.ActiveDeployment || !m.rolledOut(record) {
+		if m.name() != in.Coordination.Status.ActiveDeployment || !m.rolledOut(record) || m.template().current == nil {
 			continue
 		}
 		known, ok := t.readiness[m.Deployment.UID]

@@ -74,8 +74,8 @@ func marked(d *appsv1.Deployment) string { return handback.PausedBy(d) }
 // and failing pods do not undo that. The record is what status says of this Deployment, nil if nothing.
 func (m *Member) rolledOut(record *v1.DeploymentState) bool {
 	t := m.template()
-	if t.current == nil {
-		return false // of its template there is no pod yet
+	if t.current == nil { // of its template there is no pod: there is none yet, or somebody has deleted the ReplicaSet, which is no change
+		return record != nil && !record.HasPendingChanges && record.TemplateHash == m.templateHash()
 	}
 	if t.mixed {
 		return false

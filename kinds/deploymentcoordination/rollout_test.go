@@ -69,8 +69,15 @@ func TestRolledOut(t *testing.T) {
 		"complete":                                {member: deployment("a"), want: true},
 		"known to be, and a pod fails":            {member: deployment("a", failing), known: true, want: true},
 		"not known to be, and a pod is not ready": {member: deployment("a", failing)},
-		"nothing done yet":                        {member: deployment("a", changed), known: true},
-		"halfway":                                 {member: deployment("a", rolling), known: true},
+		"known to be, and its ReplicaSet is deleted": {
+			member: deployment("a", func(m *Member) { m.ReplicaSets = nil }), known: true, want: true,
+		},
+		"not known to be, without a ReplicaSet": {member: deployment("a", func(m *Member) { m.ReplicaSets = nil })},
+		"changed, without a ReplicaSet": {
+			member: deployment("a", changed, func(m *Member) { m.ReplicaSets = nil }), known: true,
+		},
+		"nothing done yet": {member: deployment("a", changed), known: true},
+		"halfway":          {member: deployment("a", rolling), known: true},
 		"halfway back": {
 			member: deployment("a", rolling, func(m *Member) { setTemplate(m.Deployment, "first") }), known: true,
 		},
