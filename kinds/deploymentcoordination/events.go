@@ -3,7 +3,6 @@ package deploymentcoordination
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -163,19 +162,8 @@ func (r *reconciler) tellUnreleased(d *appsv1.Deployment, err error) {
 		"no DeploymentCoordination matches it any more, but it could not be unpaused; the API server answered: %s", shorten(err.Error()))
 }
 
-// cut shortens a note to what the API server accepts.
-func cut(note string) string {
-	const limit = 1024
-	note = printable.Line(note)
-	if len(note) <= limit {
-		return note
-	}
-	const more = "..."
-	return strings.ToValidUTF8(note[:limit-len(more)], "") + more
-}
-
 func (r *reconciler) send(c *v1.DeploymentCoordination, d *appsv1.Deployment, e event) {
-	note := cut(e.note)
+	note := printable.Note(e.note)
 	if d == nil { // a nil pointer would not be a nil object
 		r.recorder.Eventf(c, nil, e.kind, e.reason, e.action, "%s", note)
 		return

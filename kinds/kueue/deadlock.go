@@ -57,35 +57,53 @@ func (n neighbors) note(w *waiter, all []*waiter) string {
 	return quotaNote(w, all)
 }
 
+// maxNames is how many Workloads a message names.
+const maxNames = 5
+
 // cycleNote is about Workloads of which each waits for the pods of the next. A Workload is admitted as a whole, so that none comes first.
 func (n neighbors) cycleNote(w *waiter) string {
-	path := n.cycle(w, w, map[*waiter]struct{}{})
+	path := n.cycle(w)
 	if len(path) == 0 {
 		return ""
 	}
-	names := make([]string, 0, len(path))
-	for _, other := range path {
+	var names []string
+	for _, other := range path[:min(len(path), maxNames)] {
 		names = append(names, other.Name)
+	}
+	if more := len(path) - maxNames; more > 0 {
+		names = append(names, fmt.Sprintf("and %d more", more))
 	}
 	return fmt.Sprintf(" That group needs pods of Workloads that wait for this one in turn, and each is admitted as a whole: %s. "+
 		"Edit the PodSequences so that they agree on the order of these Workloads.", strings.Join(names, ", "))
 }
 
-// cycle returns the Workloads on a way from one that waits back to the first; nil if there is none.
-func (n neighbors) cycle(from, to *waiter, seen map[*waiter]struct{}) []*waiter {
-	for _, group := range from.waitsFor() {
-		for _, next := range n[group] {
-			if next == to && from != to {
-				return []*waiter{from}
+// cycle returns the Workloads on a shortest way from those that one waits for back to it; nil if there is none. It looks at each group once,
+// however many Workloads wait for it.
+func (n neighbors) cycle(w *waiter) []*waiter {
+	type step struct {
+		*waiter
+		from *step
+	}
+	seen := map[groupOf]struct{}{}
+	for steps := []*step{{waiter: w}}; len(steps) > 0; steps = steps[1:] {
+		at := steps[0]
+		for _, group := range at.waitsFor() {
+			if at.from != nil && slices.Contains(w.groups, group) {
+				var path []*waiter
+				for ; at.from != nil; at = at.from {
+					path = append(path, at.waiter)
+				}
+				slices.Reverse(path)
+				return path
 			}
-			if _, known := seen[next]; known || next == to || next.runs() || next.over() || !next.turn.Hold.Held() {
+			if _, known := seen[group]; known {
 				continue
 			}
-			seen[next] = struct{}{}
-			if rest := n.cycle(next, to, seen); rest != nil && from != to {
-				return append([]*waiter{from}, rest...)
-			} else if rest != nil {
-				return rest
+			seen[group] = struct{}{}
+			for _, next := range n[group] {
+				if next != w && !next.runs() && !next.over() && next.turn.Hold.Held() {
+					steps = append(steps, &step{next, at})
+				}
 			}
 		}
 	}

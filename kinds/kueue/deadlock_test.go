@@ -1,6 +1,7 @@
 package kueue
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -58,7 +59,7 @@ func TestCycles(t *testing.T) {
 					continue
 				}
 				var names []string
-				for _, other := range n.cycle(w, w, map[*waiter]struct{}{}) {
+				for _, other := range n.cycle(w) {
 					names = append(names, other.Name)
 				}
 				assert.Equal(t, tc.want[w.Name], names, w.Name)
@@ -66,6 +67,27 @@ func TestCycles(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestTheShortestCycleIsReported(t *testing.T) {
+	a, b := group("one", 0), group("two", 0)
+	var all []*waiter
+	for i := range 30 {
+		all = append(all, waiting(fmt.Sprintf("left-%02d", i), &b, a), waiting(fmt.Sprintf("right-%02d", i), &a, b))
+	}
+	for _, w := range all {
+		assert.Len(t, newNeighbors(all).cycle(w), 1)
+	}
+}
+
+func TestALongCycleIsCounted(t *testing.T) {
+	const count = 20
+	var all []*waiter
+	for i := range count {
+		next := group("shop", (i+1)%count)
+		all = append(all, waiting(fmt.Sprintf("w%02d", i), &next, group("shop", i)))
+	}
+	assert.Contains(t, newNeighbors(all).note(all[0], all), "w01, w02, w03, w04, w05, and 14 more")
 }
 
 func TestQuotaOfLaterGroups(t *testing.T) {

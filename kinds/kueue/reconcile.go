@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"example.com/podsequence/pkg/printable"
 	"example.com/podsequence/pkg/sequence"
 )
 
@@ -194,7 +195,7 @@ func (r *reconciler) write(ctx context.Context, object *unstructured.Unstructure
 		return err
 	}
 	if note != "" && len(d.checks) > 0 {
-		r.recorder.Eventf(object, nil, corev1.EventTypeWarning, "WorkloadsWaitForEachOther", "Check", "%s", d.checks[0].Message)
+		r.recorder.Eventf(object, nil, corev1.EventTypeWarning, "WorkloadsWaitForEachOther", "Check", "%s", printable.Note(d.checks[0].Message))
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package kueue
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -170,4 +171,13 @@ func TestACheckIsActiveOnceSomebodyAnswersForIt(t *testing.T) {
 	require.NoError(t, api.Get(t.Context(), client.ObjectKey{Name: "sequence"}, check))
 	assert.Equal(t, version, check.GetResourceVersion(), "nothing new is written")
 	require.NoError(t, r.ask(t, "", "gone"))
+}
+
+func TestALongNoteIsCutForTheEvent(t *testing.T) {
+	r, api := newReconciler(t, &fixed{}, stored, storedCheck)
+	object := newObject(WorkloadKind)
+	require.NoError(t, api.Get(t.Context(), client.ObjectKey{Namespace: "shop", Name: "api"}, object))
+	d := decision{checks: []checkState{{"sequence", stateRetry, strings.Repeat("x", 2000)}}}
+	require.NoError(t, r.write(t.Context(), object, d, "note"))
+	assert.Len(t, <-r.recorder.(*events.FakeRecorder).Events, 1024+len("Warning WorkloadsWaitForEachOther "))
 }

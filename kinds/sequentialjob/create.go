@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/batch/v1alpha1"
+	"example.com/podsequence/pkg/printable"
 )
 
 // refusedBefore is the obstacle that the object's status tells of.
@@ -78,7 +79,7 @@ func (r *reconciler) refused(ctx context.Context, w *world, job *batchv1.Job, er
 	object := client.ObjectKeyFromObject(w.object)
 	switch {
 	case isFieldError(err):
-		w.obstacle = &obstacle{reason: v1alpha1.ReasonInvalidSpec, message: cut(err.Error()), final: true}
+		w.obstacle = &obstacle{reason: v1alpha1.ReasonInvalidSpec, message: printable.Note(err.Error()), final: true}
 		return nil
 	case apierrors.HasStatusCause(err, corev1.NamespaceTerminatingCause):
 		return errStale
@@ -97,7 +98,7 @@ func (r *reconciler) refused(ctx context.Context, w *world, job *batchv1.Job, er
 func (r *reconciler) mayBeAcceptedLater(w *world, message string) {
 	r.refusals.failed(client.ObjectKeyFromObject(w.object))
 	countWriteError("jobs", w.object.Namespace)
-	w.obstacle = &obstacle{reason: v1alpha1.ReasonJobCreateFailed, message: cut(message)}
+	w.obstacle = &obstacle{reason: v1alpha1.ReasonJobCreateFailed, message: printable.Note(message)}
 }
 
 // isAnswer reports whether the API server itself answered.

@@ -12,6 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/batch/v1alpha1"
+	"example.com/podsequence/pkg/printable"
 )
 
 // checkSteps asks the API server by dry run, before the first step starts, whether it would create the Jobs of all steps: a mistake in a
@@ -36,7 +37,7 @@ func (r *reconciler) checkSteps(ctx context.Context, w *world) error {
 		case index == 0:
 			return r.refused(ctx, w, job, err)
 		case isFieldError(err):
-			w.obstacle = &obstacle{reason: v1alpha1.ReasonInvalidSpec, step: &index, final: true, message: cut(fmt.Sprintf(
+			w.obstacle = &obstacle{reason: v1alpha1.ReasonInvalidSpec, step: &index, final: true, message: printable.Note(fmt.Sprintf(
 				"no step was started, because the Job of this one is wrong (delete the SequentialJob and create it corrected): %v", err))}
 			return nil
 		case isAnswer(err):

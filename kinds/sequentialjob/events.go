@@ -3,7 +3,6 @@ package sequentialjob
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -47,22 +46,22 @@ func eventsFor(object *v1alpha1.SequentialJob, before, after v1alpha1.Sequential
 	}
 	current := ptr.Deref(after.Progress.CurrentIndex, 0)
 	if failureReason(before) != "" && failureReason(after) == "" {
-		all = append(all, event{corev1.EventTypeNormal, v1alpha1.EventRetry, actionRun, current, cut(after.Message)})
+		all = append(all, event{corev1.EventTypeNormal, v1alpha1.EventRetry, actionRun, current, printable.Note(after.Message)})
 	} else if job := after.Progress.DiscardedJob; job != "" && job != before.Progress.DiscardedJob {
-		all = append(all, event{corev1.EventTypeWarning, v1alpha1.EventJobDiscarded, actionObserve, current, cut(after.Message)})
+		all = append(all, event{corev1.EventTypeWarning, v1alpha1.EventJobDiscarded, actionObserve, current, printable.Note(after.Message)})
 	}
 	if reason := failureReason(after); reason != "" && failureReason(before) == "" {
 		step := ptr.Deref(after.Progress.FailedIndex, current)
-		all = append(all, event{corev1.EventTypeWarning, reason, actionObserve, step, cut(after.Message)})
+		all = append(all, event{corev1.EventTypeWarning, reason, actionObserve, step, printable.Note(after.Message)})
 	}
 	if progressingReason(after) == v1alpha1.ReasonRestored && progressingReason(before) != v1alpha1.ReasonRestored {
-		all = append(all, event{corev1.EventTypeWarning, v1alpha1.ReasonRestored, actionObserve, current, cut(after.Message)})
+		all = append(all, event{corev1.EventTypeWarning, v1alpha1.ReasonRestored, actionObserve, current, printable.Note(after.Message)})
 	}
 	if isRefused(after) && !isRefused(before) {
-		all = append(all, event{corev1.EventTypeWarning, v1alpha1.ReasonJobCreateFailed, actionRun, current, cut(after.Message)})
+		all = append(all, event{corev1.EventTypeWarning, v1alpha1.ReasonJobCreateFailed, actionRun, current, printable.Note(after.Message)})
 	}
 	if isChangeRefused(after) && !isChangeRefused(before) {
-		all = append(all, event{corev1.EventTypeWarning, v1alpha1.ReasonJobUpdateFailed, actionRun, current, cut(after.Message)})
+		all = append(all, event{corev1.EventTypeWarning, v1alpha1.ReasonJobUpdateFailed, actionRun, current, printable.Note(after.Message)})
 	}
 	return all
 }
@@ -104,15 +103,4 @@ func progressingReason(status v1alpha1.SequentialJobStatus) string {
 		return c.Reason
 	}
 	return ""
-}
-
-// cut shortens a note to what the API server accepts.
-func cut(note string) string {
-	const limit = 1024
-	note = printable.Line(note)
-	if len(note) <= limit {
-		return note
-	}
-	const more = "..."
-	return strings.ToValidUTF8(note[:limit-len(more)], "") + more
 }

@@ -1,7 +1,6 @@
 package sequentialjob
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -89,12 +88,4 @@ func TestEventsFor(t *testing.T) {
 			assert.Equal(t, tc.want, eventsFor(makeWorld(2).object, tc.before, tc.after))
 		})
 	}
-}
-
-func TestLongNotesAreCut(t *testing.T) {
-	note := cut(strings.Repeat("ä", 1024))
-	assert.LessOrEqual(t, len(note), 1024)
-	assert.True(t, strings.HasSuffix(note, "ä..."))
-	assert.Equal(t, "short", cut("short"))
-	assert.Equal(t, `escaped: \x1b[2J\n`, cut("escaped: \x1b[2J\n"))
 }

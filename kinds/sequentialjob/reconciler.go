@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"example.com/podsequence/apis/batch/v1alpha1"
+	"example.com/podsequence/pkg/printable"
 	"example.com/podsequence/pkg/statusbudget"
 )
 
@@ -247,7 +248,7 @@ func (r *reconciler) report(ctx context.Context, object *v1alpha1.SequentialJob,
 	}
 	if apierrors.IsInvalid(err) {
 		// Rules that cannot even be evaluated keep all of the object from being written, its status too.
-		r.recorder.Eventf(object, nil, corev1.EventTypeWarning, v1alpha1.ReasonInvalidSpec, actionObserve, "%s", cut(status.Message))
+		r.recorder.Eventf(object, nil, corev1.EventTypeWarning, v1alpha1.ReasonInvalidSpec, actionObserve, "%s", printable.Note(status.Message))
 	}
 	if err != nil {
 		countWriteError("status", object.Namespace)

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/podsequence/apis/batch/v1alpha1"
+	"example.com/podsequence/pkg/printable"
 )
 
 // refusedChange is the error of a write to a Job that is there, which the API server refuses, by an admission policy for
@@ -39,7 +40,7 @@ func changeRefused(w world, d decision, refused *refusedChange) v1alpha1.Sequent
 	}
 	p := progressOf(w)
 	status.ObservedGeneration = w.object.Generation
-	status.Message = cut(fmt.Sprintf("%s: the API server refuses to %s Job %s, will retry: %v",
+	status.Message = printable.Note(fmt.Sprintf("%s: the API server refuses to %s Job %s, will retry: %v",
 		p.step(), verbs[d.write], jobName(w.object.Name, p.current), refused.cause))
 	c := metav1.Condition{Type: v1alpha1.ConditionProgressing, Status: metav1.ConditionFalse, LastTransitionTime: *w.seconds()}
 	if before := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionProgressing); before != nil {

@@ -3,7 +3,6 @@ package podwriter
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -22,8 +21,6 @@ const (
 	eventDelay = 10 * time.Second
 	// actionHolding is the action of these events.
 	actionHolding = "Holding"
-	// maxNote is how long the note of an event may be.
-	maxNote = 1024
 )
 
 // writeEvent writes the one event of a pod that has been held for eventDelay and still is. People read events: kubectl describe pod
@@ -80,10 +77,6 @@ func (w *Writer) eventToWrite(ctx context.Context, key types.NamespacedName) (*c
 
 // eventOf returns the event. Its name follows from the pod's UID, so that a pod has one.
 func (w *Writer) eventOf(pod *corev1.Pod, reason, note string) *eventsv1.Event {
-	note = printable.Line(note)
-	if len(note) > maxNote {
-		note = strings.ToValidUTF8(note[:maxNote-len("...")], "") + "..."
-	}
 	return &eventsv1.Event{
 		ObjectMeta:          metav1.ObjectMeta{Namespace: pod.Namespace, Name: "podsequence-" + string(pod.UID)},
 		EventTime:           metav1.NewMicroTime(w.options.Clock.Now()),
@@ -92,7 +85,7 @@ func (w *Writer) eventOf(pod *corev1.Pod, reason, note string) *eventsv1.Event {
 		Action:              actionHolding,
 		Reason:              reason,
 		Type:                corev1.EventTypeNormal,
-		Note:                note,
+		Note:                printable.Note(note),
 		Regarding: corev1.ObjectReference{
 			APIVersion: "v1", Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
 		},

@@ -165,13 +165,13 @@ func TestAPodThatWaitsForTenSecondsGetsOneEvent(t *testing.T) {
 	})
 	t.Run("which is no longer than the API takes", func(t *testing.T) {
 		options := mine
-		options.Unknown = func(*corev1.Pod) string { return strings.Repeat("ä", maxNote) }
+		options.Unknown = func(*corev1.Pod) string { return strings.Repeat("ä", 1024) }
 		play(t, options, func(t *testing.T, s *stage) {
 			s.writer.Explain(key)
 			after(eventDelay)
 			require.Len(t, s.events.all(), 1)
 			note := s.events.all()[0].Note
-			assert.LessOrEqual(t, len(note), maxNote)
+			assert.LessOrEqual(t, len(note), 1024)
 			assert.Equal(t, "ää...", note[len(note)-len("ää..."):])
 		})
 	})

@@ -36,3 +36,15 @@ func escape(text string, isPrintable func(rune) bool) string {
 	}
 	return escaped.String()
 }
+
+// maxNote is how long the note of an event may be, in bytes (ValidateEvent in pkg/apis/core/validation of Kubernetes: noteLengthLimit).
+const maxNote = 1024
+
+// Note returns the text as the note of an event: one line, and no longer than the API server accepts.
+func Note(text string) string {
+	const more = "..."
+	if text = Line(text); len(text) <= maxNote {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxNote-len(more)], "") + more
+}

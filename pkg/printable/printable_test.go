@@ -1,6 +1,7 @@
 package printable
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -30,4 +31,11 @@ func TestWhatIsNotPrintableIsEscaped(t *testing.T) {
 func TestLinesKeepTheirBreaks(t *testing.T) {
 	assert.Equal(t, "one\n\\ttwo\\r\n", Lines("one\n\ttwo\r\n"))
 	assert.Equal(t, "one\ntwo", Lines("one\ntwo"))
+}
+
+func TestNotesFitIntoEvents(t *testing.T) {
+	assert.Equal(t, "short", Note("short"))
+	assert.Equal(t, `escaped: \x1b[2J\n`, Note("escaped: \x1b[2J\n"))
+	assert.Equal(t, strings.Repeat("a", 1024), Note(strings.Repeat("a", 1024)))
+	assert.Equal(t, strings.Repeat("ä", 510)+"...", Note(strings.Repeat("ä", 1000)), "no character is cut in half")
 }

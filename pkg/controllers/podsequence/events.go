@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -56,7 +55,7 @@ func eventsFor(before, after v1alpha1.PodSequenceStatus, problems []sequence.Pro
 	all = append(all, overrideEvents(before, after)...)
 	all = append(all, outOfOrderEvents(before, after, problems)...)
 	for i := range all {
-		all[i].note = cut(all[i].note)
+		all[i].note = printable.Note(all[i].note)
 	}
 	return all
 }
@@ -155,17 +154,6 @@ func degraded(status v1alpha1.PodSequenceStatus, reason string) *metav1.Conditio
 		return nil
 	}
 	return condition
-}
-
-// cut shortens a note to what the API server accepts.
-func cut(note string) string {
-	const limit = 1024
-	note = printable.Line(note)
-	if len(note) <= limit {
-		return note
-	}
-	const more = "..."
-	return strings.ToValidUTF8(note[:limit-len(more)], "") + more
 }
 
 // whatIsReady counts what a group waited for that is ready.

@@ -1,7 +1,6 @@
 package podsequence
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -193,14 +192,4 @@ func TestEventsFor(t *testing.T) {
 			assert.Equal(t, tc.want, eventsFor(tc.before, tc.after, tc.problems))
 		})
 	}
-}
-
-func TestNotesFitIntoEvents(t *testing.T) {
-	assert.Equal(t, "short", cut("short"))
-	assert.Equal(t, `escaped: \x1b[2J\n`, cut("escaped: \x1b[2J\n"))
-	assert.Equal(t, strings.Repeat("a", 1024), cut(strings.Repeat("a", 1024)))
-
-	note := cut(strings.Repeat("ä", 1000))
-	assert.LessOrEqual(t, len(note), 1024)
-	assert.Equal(t, strings.Repeat("ä", 510)+"...", note, "no character is cut in half")
 }

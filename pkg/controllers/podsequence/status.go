@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/printable"
 	"example.com/podsequence/pkg/sequence"
 )
 
@@ -106,7 +107,7 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 			note = degraded.Message
 		}
 		countStatusError(key)
-		r.recorder.Eventf(object, nil, corev1.EventTypeWarning, v1alpha1.ReasonInvalidSpec, actionObserve, "%s", cut(note))
+		r.recorder.Eventf(object, nil, corev1.EventTypeWarning, v1alpha1.ReasonInvalidSpec, actionObserve, "%s", printable.Note(note))
 		return reconcile.Result{}, err
 	case err != nil:
 		countStatusError(key)
