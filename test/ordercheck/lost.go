@@ -17,7 +17,7 @@ type lost struct {
 	uid     types.UID
 	pod     bool // else a Job
 	created time.Time
-	cronJob types.UID  // of a Job; empty if it has none
+	cronJob owner      // of a Job; zero if it has none
 	labels  labels.Set // of the pod, or of the Job's pods
 	of      func(groupFacts) int
 	// failedAt is when a Job failed, and peers are the names of Jobs of its purpose that were there then.
@@ -37,9 +37,9 @@ func (ns *namespace) loseJob(f *workloadFacts) {
 	if f.job == nil {
 		return
 	}
-	cronJob := f.owner.uid
+	cronJob := f.owner
 	if f.owner.kind != "CronJob" {
-		cronJob = ""
+		cronJob = owner{}
 	}
 	byDeletion := f.terminating && f.job.failedAt.After(f.deletedAt) // its pods were ended before it
 	for _, other := range ns.workloads {
@@ -63,8 +63,8 @@ func (ns *namespace) loseJob(f *workloadFacts) {
 	}
 	delete(ns.peers, f.uid)
 	ns.replaced.Delete(f.uid)
-	if cronJob != "" && !f.complete() {
-		ns.unfinished[cronJob] = later(ns.unfinished[cronJob], f.created)
+	if cronJob != (owner{}) && !f.complete() {
+		ns.unfinished[cronJob.uid] = later(ns.unfinished[cronJob.uid], f.created)
 	}
 }
 
@@ -100,8 +100,8 @@ func (l *lost) isSucceededBy(f *workloadFacts) bool {
 		return false
 	case l.Name == f.Name:
 		return true
-	case l.cronJob != "":
-		return l.cronJob == f.owner.uid && f.youngerThan(l.created, l.Name)
+	case l.cronJob != (owner{}): // which may have been created again
+		return l.cronJob.kind == f.owner.kind && l.cronJob.name == f.owner.name && f.youngerThan(l.created, l.Name)
 	}
 	return !l.failedAt.IsZero() && f.created.After(l.failedAt) && samePurpose(f.template, l.labels) && !l.peers.Has(f.Name)
 }

@@ -43,6 +43,7 @@ type owner struct {
 	uid        types.UID
 	apiVersion string
 	kind       string
+	name       string
 }
 
 func controllerOf(object metav1.Object) owner {
@@ -50,7 +51,7 @@ func controllerOf(object metav1.Object) owner {
 	if ref == nil {
 		return owner{}
 	}
-	return owner{uid: ref.UID, apiVersion: ref.APIVersion, kind: ref.Kind}
+	return owner{uid: ref.UID, apiVersion: ref.APIVersion, kind: ref.Kind, name: ref.Name}
 }
 
 func factsOfPod(pod *corev1.Pod) facts {
