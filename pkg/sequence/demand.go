@@ -21,7 +21,7 @@ func (d *demand) facts() readiness.Demand {
 	w, g := &d.workload.Workload, d.sequence.groups[d.group]
 	return readiness.Demand{
 		Workload: w, Required: g.Required, Condition: g.Condition, SeveralNamespaces: d.sequence.Cluster, NamedBefore: d.namedBefore,
-		Claimed: d.claimed, Done: d.done.Len(), Nodes: len(d.workload.onNode),
+		Claimed: d.claimed, Done: d.done.Len(),
 	}
 }
 
@@ -115,13 +115,10 @@ func (all *workloads) countOnNode(p *pod, sign int, tx *transaction) {
 	if w == nil || w.Kind != inventory.KindDaemonSet {
 		return
 	}
-	tooMany := len(w.onNode) > w.Expected
 	bump(&w.onNode, p.Node, sign)
 	for s, demand := range w.demands {
 		if s.PerNode {
 			tx.markGroupDirty(s.domains[p.Node], demand.group)
-		} else if len(w.onNode) > w.Expected != tooMany { // see readiness.Demand
-			demand.update(false, tx)
 		}
 	}
 }

@@ -205,6 +205,16 @@ func TestARecordOfANodeCountsWhicheverOfBothIsKnownFirst(t *testing.T) {
 				NodeAffinityIn("metadata.name", []string{node.Name}, st.NodeSelectorTypeMatchFields).Obj()
 			engine.ApplyPod(app)
 			assert.False(t, engine.Decide(app).Held, "the wait was over long ago")
+
+			again := newEngine()
+			again.Tick(start.Add(time.Hour))
+			second := node.DeepCopy()
+			second.UID, second.CreationTimestamp = "second", metav1.NewTime(start.Add(time.Hour-5*time.Second))
+			node, second = second, node
+			apply(again)
+			node = second
+			again.ApplyPod(app)
+			assert.True(t, again.Decide(app).Held, "the record is of another node of this name")
 		})
 	}
 }

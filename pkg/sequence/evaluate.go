@@ -140,7 +140,10 @@ func (d *domain) recordedSatisfiedAt(i int) (since time.Time, known bool) {
 	case index > int(node.CurrentIndex):
 		return time.Time{}, true
 	}
-	return timeOf(node.SatisfiedAt), true
+	if since = timeOf(node.SatisfiedAt); !since.IsZero() && since.Before(d.nodeCreatedAt()) {
+		return time.Time{}, false // it speaks of another node of this name
+	}
+	return since, true
 }
 
 // readySince is when the last of the pods, objects and conditions of the node that the group needs turned ready, as they themselves say; zero if it needs none.

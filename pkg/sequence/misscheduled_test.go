@@ -29,8 +29,7 @@ func TestAPodOfADaemonSetWhereItIsNotDueStandsInForNoOther(t *testing.T) {
 	engine.ApplyWorkload(agentSet("9", 1, 0, 1))
 	assert.True(t, engine.Decide(web).Held, "the agent of b is not ready")
 	report, _ := engine.Report(shopKey)
-	assert.Equal(t, "0 of 1 pods ready, DaemonSet agent has pods on 2 nodes but should run on 1, where its controller counts 0 as ready",
-		report.Groups[0].Progress)
+	assert.Equal(t, "0 of 1 pods ready, the controller of DaemonSet agent counts 0 of the 1 that it wants as ready", report.Groups[0].Progress)
 	engine.ApplyPod(agentOn("b", "10", corev1.ConditionTrue))
 	assert.True(t, engine.Decide(web).Held, "its controller has not said so: the ready one may be that of a")
 	engine.ApplyWorkload(agentSet("11", 1, 1, 1))
@@ -39,11 +38,46 @@ func TestAPodOfADaemonSetWhereItIsNotDueStandsInForNoOther(t *testing.T) {
 	engine.ApplyWorkload(agentSet("12", 1, 1, 0))
 	assert.True(t, engine.Decide(web).Held, "a rollout has begun, and no pod where it is due is of the newest revision")
 	engine.RemovePod(agentOn("a", "13", corev1.ConditionTrue))
-	assert.False(t, engine.Decide(web).Held, "the other one counts by itself")
+	engine.ApplyWorkload(agentSet("14", 1, 1, 1))
+	assert.False(t, engine.Decide(web).Held)
 }
 
-// The controller of DaemonSets does not count again when a node gets a taint: nobody must wait for it.
-func TestAPodOfADaemonSetCountsWhileItsControllerWantsIt(t *testing.T) {
+// The taint took node a. The pod of b is not ready and goes; nothing is left to tell that the one of a is too many but the controller.
+func TestAPodWhereADaemonSetIsNotDueStandsInForNoneThatIsGone(t *testing.T) {
+	for name, goes := range map[string]func(answering){
+		"deleted": func(e answering) { e.RemovePod(agentOn("b", "9", corev1.ConditionFalse)) },
+		"being deleted": func(e answering) {
+			p := agentOn("b", "9", corev1.ConditionFalse)
+			p.DeletionTimestamp = new(metav1.Now())
+			e.ApplyPod(p)
+		},
+		"evicted": func(e answering) {
+			p := agentOn("b", "9", corev1.ConditionFalse)
+			p.Status.Phase = corev1.PodFailed
+			e.ApplyPod(p)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			engine := newEngine()
+			engine.ApplyWorkload(agentSet("3", 2, 1, 2))
+			engine.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Label("Agents", "app", "agent").Label("Web", "app", "web").Obj())
+			engine.ApplyPod(agentOn("b", "5", corev1.ConditionFalse))
+			engine.ApplyPod(agentOn("a", "6", corev1.ConditionTrue))
+			engine.ApplyPod(agentOn("c", "7", corev1.ConditionTrue))
+			web := makePod("web", "8").Label("app", "web").Obj()
+			engine.ApplyPod(web)
+			require.True(t, engine.Decide(web).Held)
+			goes(engine)
+			assert.True(t, engine.Decide(web).Held)
+			engine.ApplyPod(agentOn("b", "10", corev1.ConditionTrue))
+			engine.ApplyWorkload(agentSet("11", 2, 2, 2))
+			assert.False(t, engine.Decide(web).Held)
+		})
+	}
+}
+
+// The controller counts again whenever one of its pods turns ready.
+func TestAPodOfADaemonSetCountsOnceItsControllerHasCountedIt(t *testing.T) {
 	engine := newEngine()
 	engine.ApplyWorkload(agentSet("1", 2, 0, 2))
 	engine.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Mode(v1alpha1.Continuous).
@@ -52,7 +86,9 @@ func TestAPodOfADaemonSetCountsWhileItsControllerWantsIt(t *testing.T) {
 	engine.ApplyPod(agentOn("b", "3", corev1.ConditionTrue))
 	web := makePod("web", "4").Label("app", "web").Obj()
 	engine.ApplyPod(web)
-	assert.False(t, engine.Decide(web).Held, "both are ready, whether the controller has counted them or not")
+	assert.True(t, engine.Decide(web).Held)
+	engine.ApplyWorkload(agentSet("5", 2, 2, 2))
+	assert.False(t, engine.Decide(web).Held)
 }
 
 func agentSet(version string, desired, ready, updated int32) *appsv1.DaemonSet {

@@ -62,6 +62,9 @@ func (o *oracle) recordedSatisfiedAt(v *view, c *course, i int) (since time.Time
 		switch {
 		case n.NodeName != c.node || index < int(n.CurrentIndex):
 		case index == int(n.CurrentIndex) && n.SatisfiedAt != nil:
+			if now := o.node(c.node); now != nil && n.SatisfiedAt.Before(&now.CreationTimestamp) {
+				return time.Time{}, false
+			}
 			return n.SatisfiedAt.Time, true
 		default:
 			return time.Time{}, true

@@ -292,17 +292,8 @@ func allAreCurrent(w *appsv1.DaemonSet) bool {
 		(desired > 0 && w.Status.UpdatedNumberScheduled >= desired && w.Status.ObservedGeneration >= w.Generation)
 }
 
-// readyAtMost is how many pods of a DaemonSet are ready, at most, if it has some where it should have none.
+// readyAtMost is how many pods of a DaemonSet are ready, at most.
 func (o *oracle) readyAtMost(w *appsv1.DaemonSet, ready int) int {
-	nodes := sets.New[string]()
-	for _, p := range o.pods {
-		if metav1.IsControlledBy(p, w) && p.DeletionTimestamp == nil && endOf(p) != corev1.PodFailed {
-			nodes.Insert(p.Spec.NodeName)
-		}
-	}
-	if nodes.Delete("").Len() <= int(w.Status.DesiredNumberScheduled) {
-		return ready
-	}
 	if ready = min(ready, int(w.Status.NumberReady)); !allAreCurrent(w) {
 		ready = min(ready, int(w.Status.UpdatedNumberScheduled))
 	}

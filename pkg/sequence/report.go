@@ -260,10 +260,11 @@ func (e *Engine) Waiting(key types.NamespacedName) []types.NamespacedName {
 	return waiting
 }
 
-// delays says which paused Deployments keep the group from being ready, and which DaemonSets with pods where they should have none.
+// delays says which paused Deployments keep the group from being ready, and which DaemonSets with ready pods that their controllers do not
+// count.
 func (d *domain) delays(i int) string {
 	var paused []*inventory.Workload
-	var misscheduled []readiness.Demand
+	var uncounted []readiness.Demand
 	for demand := range d.sequence.groups[i].demands {
 		if demand.entered.Short == 0 {
 			continue
@@ -271,11 +272,11 @@ func (d *domain) delays(i int) string {
 		if w := &demand.workload.Workload; w.Pause.Paused {
 			paused = append(paused, w)
 		}
-		if facts := demand.facts(); facts.IsMisscheduled() {
-			misscheduled = append(misscheduled, facts)
+		if facts := demand.facts(); facts.CountsWhereDue() && facts.ReadyWhereDue() < facts.Done {
+			uncounted = append(uncounted, facts)
 		}
 	}
-	return report.PausedWorkloads(paused, d.sequence.Cluster) + report.Misscheduled(misscheduled, d.sequence.Cluster)
+	return report.PausedWorkloads(paused, d.sequence.Cluster) + report.Uncounted(uncounted, d.sequence.Cluster)
 }
 
 // NodeTrouble says in words that a node is not ready, since when and why, or that it is cordoned. It is empty if it is neither.

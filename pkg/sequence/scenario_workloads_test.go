@@ -23,7 +23,7 @@ import (
 //
 //	deployment, replicaset, replicationcontroller  replicas=N
 //	statefulset    replicas=N start=N update=REVISION partition=N on-delete
-//	daemonset      desired=N updated=N template-generation=N on-delete
+//	daemonset      desired=N updated=N template-generation=N on-delete  its controller counts all that it wants as ready
 //	job            parallelism=N completions=N complete failed
 func (s *scenario) parseWorkload(t *testing.T, d *datadriven.TestData, name string) metav1.Object {
 	w := map[string]metav1.Object{
@@ -115,7 +115,7 @@ func (s *scenario) setWorkload(t *testing.T, d *datadriven.TestData, w metav1.Ob
 		}
 		set["on-delete"] = func() { strategy.Type = appsv1.OnDeleteStatefulSetStrategyType }
 	case *appsv1.DaemonSet:
-		set["desired"] = func() { w.Status.DesiredNumberScheduled = *size() }
+		set["desired"] = func() { w.Status.DesiredNumberScheduled, w.Status.NumberReady = *size(), *size() }
 		set["updated"] = func() { w.Status.UpdatedNumberScheduled = *size() }
 		set["template-generation"] = func() {
 			w.Annotations = map[string]string{appsv1.DeprecatedTemplateGeneration: value}

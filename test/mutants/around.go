@@ -65,7 +65,7 @@ func ofFeed() []mutant {
 // ofPlugin are about the scheduler's queue and cycle.
 func ofPlugin() []mutant {
 	return []mutant{
-		{pluginPath + "decide.go", "if h.args.isOwn(pod) {", "if h.args.isOwn(pod) && pod == nil {",
+		{pluginPath + "decide.go", "|| h.args.isOwn(pod) {", "|| h.args.isOwn(pod) && pod == nil {",
 			"PodSequence itself waits until everything is known", plugin, ""},
 		{pluginPath + "decide.go", "if !f.feed.Synced() {", "if !f.feed.Synced() && pod == nil {",
 			"pods are released before everything is known", plugin, ""},
@@ -81,10 +81,18 @@ func ofPlugin() []mutant {
 			"a pod whose node closed in its cycle waits for five minutes", plugin, ""},
 		{pluginPath + "podsequence.go", "return pl.holder.sign(pod), nil", "return nil, fwk.NewStatus(fwk.Unschedulable)",
 			"the profile loses batching", plugin, ""},
-		{pluginPath + "bind.go", "if !status.IsSuccess() {\n\t\treturn status\n\t}\n\tif status := filter", "if !status.IsSuccess() && pod == nil {\n\t\treturn status\n\t}\n\tif status := filter",
+		{pluginPath + "bind.go", "if !status.IsSuccess() {\n\t\treturn status\n\t}\n\t// Not what", "if !status.IsSuccess() && pod == nil {\n\t\treturn status\n\t}\n\t// Not what",
 			"a pod that must wait since its node was chosen is bound", plugin, ""},
-		{pluginPath + "bind.go", "if status := filter(state, node); !status.IsSuccess() {", "if status := filter(state, node); !status.IsSuccess() && pod == nil {",
+		{pluginPath + "bind.go", "if status := openNow(pl.holder.placement(&unbound), node); !status.IsSuccess() {", "if status := openNow(pl.holder.placement(&unbound), node); !status.IsSuccess() && pod == nil {",
 			"a pod is bound to a node that has closed since it was chosen", plugin, ""},
+		{pluginPath + "nodes.go", "f == nil || pod.Spec.NodeName", "pod.Spec.NodeName",
+			"a pod of PodSequence itself is placed before there is an engine, and the scheduler ends", plugin, ""},
+		{pluginPath + "decide.go", `if pod.Spec.NodeName != "" || h`, `if h`,
+			"a pod that has its node is held when it is resized", plugin, ""},
+		{pluginPath + "podsequence.go", "found.OpenAs(nodeInfo.Node())", "found.Open(nodeInfo.Node().Name)",
+			"a pod goes to a node of which the engine knows older labels", plugin, ""},
+		{pluginPath + "holder.go", "\t\th.handle.DeleteNominatedPodIfExists(pod)\n", "",
+			"a held pod keeps the room of a nomination that was not written", plugin, ""},
 		{pluginPath + "bind.go", "Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,", "Namespace: pod.Namespace, Name: pod.Name,",
 			"another pod of the same name is bound", plugin, ""},
 		{pluginPath + "bind.go", `if proof == "" {`, `if proof != "none" {`,
@@ -104,7 +112,7 @@ func ofPlugin() []mutant {
 			"profiles with other arguments share an engine", plugin, ""},
 		{pluginPath + "nodeuse.go", "u.add(nodeBefore, takenBefore, -1)", "u.add(nodeBefore, nil, -1)",
 			"pods that are gone still use their nodes", plugin, ""},
-		{pluginPath + "nodes.go", "if d := data.(placement).Open(node); d.Held {", "if d := data.(placement).Open(node); d.Held && d.Groups < 0 {",
+		{pluginPath + "podsequence.go", "if d := found.OpenAs(nodeInfo.Node()); d.Held {", "if d := found.OpenAs(nodeInfo.Node()); d.Held && d.Groups < 0 {",
 			"every node is open", plugin, ""},
 	}
 }

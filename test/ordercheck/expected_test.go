@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -165,12 +166,17 @@ func TestJudgeKnowsHowManyPodsToExpect(t *testing.T) {
 				job("new", "db", 1, 1, ofCronJob(1), jobIsGone)}, wantEarly: true,
 		},
 		"a DaemonSet's pod of an old generation and the newest hash": {
-			steps: []step{tiers, daemonSet("db", "db", 2, templateGeneration("3")),
+			steps: []step{tiers, daemonSet("db", "db", 2, templateGeneration("3"), allUpdated),
 				create("a", labelled("tier", "db", "pod-template-generation", "3", "controller-revision-hash", "h"), of("db"), isNow(corev1.ConditionTrue)),
 				create("b", labelled("tier", "db", "pod-template-generation", "1", "controller-revision-hash", "h"), of("db"), isNow(corev1.ConditionTrue))},
 		},
 		"a DaemonSet's pod of an old generation that its controller takes for up to date": {
 			steps: []step{tiers, daemonSet("db", "db", 1, templateGeneration("2"), allUpdated), up("db", "db", "a")},
+		},
+		"a Job of a CronJob that was created again succeeds the one that failed": {
+			steps: []step{order("s", tier("db", completed), tier("app")), job("v1", "db", 1, 1, failedJob, ofCronJob(0)),
+				job("v1", "db", 1, 1, failedJob, ofCronJob(0), jobIsGone),
+				job("v2", "db", 1, 1, completeJob, ofCronJob(time.Minute), func(j *batchv1.Job) { j.OwnerReferences[0].UID = "again" })},
 		},
 		"a DaemonSet with a pod missing": {steps: []step{tiers, daemonSet("db", "db", 2), up("db", "db", "a")}, wantEarly: true},
 		"a DaemonSet with all":           {steps: []step{tiers, daemonSet("db", "db", 2), up("db", "db", "a", "b")}},
@@ -180,8 +186,13 @@ func TestJudgeKnowsHowManyPodsToExpect(t *testing.T) {
 		"the other pod of a DaemonSet that lost a node": {
 			steps: []step{tiers, onTwoNodes, ready("b"), daemonSet("db", "db", 1, readyOn(1))}, bound: 2,
 		},
-		"both pods of a DaemonSet that were not counted yet": {
-			steps: []step{tiers, onTwoNodes, ready("b"), daemonSet("db", "db", 2, readyOn(0))}, bound: 2,
+		"both pods of a DaemonSet that its controller has not counted yet": {
+			steps: []step{tiers, onTwoNodes, ready("b"), daemonSet("db", "db", 2, readyOn(0))}, wantEarly: true, bound: 2,
+		},
+		"a DaemonSet lost a node, and its pod that is not ready is deleted": {
+			steps: []step{tiers, daemonSet("db", "db", 2, readyOn(1)), create("b", labelled("tier", "db"), of("db"), at("n2")),
+				create("a", labelled("tier", "db"), of("db"), at("n1"), isNow(corev1.ConditionTrue)),
+				create("c", labelled("tier", "db"), of("db"), at("n3"), isNow(corev1.ConditionTrue)), remove("b")}, wantEarly: true, bound: 3,
 		},
 		"a DaemonSet's pod of an old generation": {
 			steps: []step{tiers, daemonSet("db", "db", 1, templateGeneration("2")), up("db", "db", "a")}, wantEarly: true,

@@ -120,14 +120,3 @@ func (f *workloadFacts) ordinalOf(pod string) (int, bool) {
 
 // inRange reports whether an ordinal is one that the StatefulSet wants.
 func (o ordinals) inRange(ordinal int) bool { return o.start <= ordinal && ordinal < o.end }
-
-// nodesOf is on how many nodes a workload has pods that were not told to go and have not failed.
-func (ns *namespace) nodesOf(f *workloadFacts) int {
-	nodes := sets.New[string]()
-	ns.podsOf(f, func(p *pod) {
-		if p.node != "" && !p.terminating && !p.failed {
-			nodes.Insert(p.node)
-		}
-	})
-	return nodes.Len()
-}

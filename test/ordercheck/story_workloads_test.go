@@ -107,7 +107,8 @@ func setIsGone(s *appsv1.StatefulSet) { s.Finalizers = []string{"gone"} }
 
 func daemonSet(name, tier string, desired int32, edits ...func(*appsv1.DaemonSet)) step {
 	d := &appsv1.DaemonSet{ObjectMeta: meta(name)}
-	d.Spec.Template, d.Status.ObservedGeneration, d.Status.DesiredNumberScheduled = tierTemplate(tier), 1, desired
+	d.Spec.Template = tierTemplate(tier)
+	d.Status = appsv1.DaemonSetStatus{ObservedGeneration: 1, DesiredNumberScheduled: desired, NumberReady: desired}
 	for _, edit := range edits {
 		edit(d)
 	}

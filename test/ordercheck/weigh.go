@@ -134,8 +134,8 @@ func (v *version) weighSelected(g int, w *world) outcome {
 	short, goes := false, false
 	for _, s := range demands {
 		goes = goes || s.goes() || v.isCluster() && w.going.Has(s.Namespace)
-		if s.kind == "DaemonSet" && cmp.Or(group.reached, v1alpha1.RequireReady) == v1alpha1.RequireReady && w.in(s.Namespace).nodesOf(s.workloadFacts) > s.expected {
-			s.ready = min(s.ready, s.readyNodes) // one of those that it has where it should have none is no substitute
+		if s.kind == "DaemonSet" && cmp.Or(group.reached, v1alpha1.RequireReady) == v1alpha1.RequireReady {
+			s.ready = min(s.ready, s.readyNodes) // one that it has where it should have none is no substitute
 		}
 		if s.complete() {
 			s.ready = s.expects(group.reached)

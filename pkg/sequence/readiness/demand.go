@@ -18,8 +18,6 @@ type Demand struct {
 	// Claimed counts its pods that an earlier group has, and Done its members of the group that are done. Both count pods of
 	// its newest revision only, unless all revisions count.
 	Claimed, Done int
-	// Nodes counts those on which a DaemonSet has a pod.
-	Nodes int
 }
 
 // Demands sums up what workloads want of a group.
@@ -54,7 +52,7 @@ func (d Demand) Sum() Demands {
 		return Demands{}
 	}
 	need, ready := max(0, w.Expects(d.Required)-d.NamedBefore-d.Claimed), d.Done
-	if d.IsMisscheduled() {
+	if d.CountsWhereDue() {
 		ready = min(ready, d.ReadyWhereDue())
 	}
 	short := ready < need
@@ -79,12 +77,11 @@ func (d Demand) Sum() Demands {
 	return sum
 }
 
-// IsMisscheduled reports whether a DaemonSet whose pods must be ready has pods on more nodes than it is due on. A taint, or another label,
-// takes a node from it and leaves the pod there running and ready for a while, or for ever; so does the deletion of the node. Such a pod
-// must not stand in for one that is not ready.
-func (d Demand) IsMisscheduled() bool {
-	return d.Workload.Kind == inventory.KindDaemonSet && d.Nodes > d.Workload.Expected &&
-		d.Required == v1alpha1.RequireReady && d.Condition == ""
+// CountsWhereDue reports whether a DaemonSet's pods count only as far as its controller has found them ready where it is due. A taint, or
+// another label, takes a node from it and leaves the pod there running and ready for a while, or for ever; so does the deletion of the node.
+// Such a pod must not stand in for one that is not ready, or that is gone.
+func (d Demand) CountsWhereDue() bool {
+	return d.Workload.Kind == inventory.KindDaemonSet && d.Required == v1alpha1.RequireReady && d.Condition == ""
 }
 
 // ReadyWhereDue is how many pods of a DaemonSet are ready where it is due, at most. Its controller counted them when it counted how many it

@@ -154,16 +154,16 @@ func PausedWorkloads(paused []*inventory.Workload, anywhere bool) string {
 	return ", " + first(texts)
 }
 
-// Misscheduled says which DaemonSets have pods on more nodes than they should, so that only those count that their controllers count. It is
-// empty for none, and else continues the text of a Need. If anywhere is true, it names them with their namespaces.
-func Misscheduled(sets []readiness.Demand, anywhere bool) string {
+// Uncounted says of which DaemonSets more pods are ready than their controllers count where they are due. It is empty for none, and else
+// continues the text of a Need. If anywhere is true, it names them with their namespaces.
+func Uncounted(sets []readiness.Demand, anywhere bool) string {
 	if len(sets) == 0 {
 		return ""
 	}
 	texts := make([]string, len(sets))
 	for i, set := range sets {
-		texts[i] = fmt.Sprintf("%s has pods on %d nodes but should run on %d, where its controller counts %d as ready",
-			nameOfWorkload(set.Workload, anywhere), set.Nodes, set.Workload.Expected, set.ReadyWhereDue())
+		texts[i] = fmt.Sprintf("the controller of %s counts %d of the %d that it wants as ready",
+			nameOfWorkload(set.Workload, anywhere), set.ReadyWhereDue(), set.Workload.Expected)
 	}
 	return ", " + first(texts)
 }
