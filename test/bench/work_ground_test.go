@@ -207,8 +207,8 @@ func (g *ground) hints() float64 {
 
 // schedule creates pods, a few at a time, and waits until they are bound. If all came at once, the slow scheduler would open connections, by
 // chance more or fewer, for more bindings than one connection takes. The scheduler sees the few at once, however busy the machine is, so
-// that it asks once for all of them whether all sequences are known. It ends when the events of all pods are written, or the next count would
-// have some of them. It reports whether the scheduler is still there.
+// that it asks once for all of them whether all sequences are known. It ends when the events of all pods are written and read, or the next
+// count would have some of them. It reports whether the scheduler is still there.
 func (g *ground) schedule(c *counted, w workload, of span, names []string) bool {
 	g.b.Helper()
 	for few := range slices.Chunk(names, atATime) {
@@ -229,7 +229,7 @@ func (g *ground) schedule(c *counted, w workload, of span, names []string) bool 
 			return false
 		}
 	}
-	return true
+	return c.awaitIdle()
 }
 
 // change makes changes of readiness, of one pod after the other.

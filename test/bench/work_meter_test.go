@@ -146,6 +146,25 @@ func (c *counted) awaitBound(w *bindings, names []string) bool {
 	return !c.isGone()
 }
 
+// awaitIdle waits until the program does next to nothing, and reports whether it still runs. What follows a binding, such as the event of
+// the pod that is bound now, belongs to the work: without the wait it would be in the count or not by chance.
+func (c *counted) awaitIdle() bool {
+	c.b.Helper()
+	const moment, little = 300 * time.Millisecond, 30 * time.Millisecond
+	before := time.Duration(0)
+	c.await(c.name+" to be idle", func() bool {
+		time.Sleep(moment)
+		if c.isGone() {
+			return true
+		}
+		now := cluster.ProcessorTime(c.b, c.process.Process.Pid)
+		spent := now - before
+		before = now
+		return spent < little
+	})
+	return !c.isGone()
+}
+
 // begin begins to count.
 func (c *counted) begin(others ...string) {
 	c.b.Helper()
