@@ -71,6 +71,15 @@ func TestAdversity(t *testing.T) {
 				s.expect("a b c d e f g h i j")
 			},
 		},
+		"two indexes of a Job failed for good: the last pods are all that there will be": {
+			objects: []client.Object{func() *batchv1.Job {
+				j := makes(job("1", 4))
+				j.Spec.Completions, j.Spec.BackoffLimitPerIndex = new(int32(10)), new(int32(0))
+				j.Status.Succeeded, j.Status.FailedIndexes = 6, new("1,3")
+				return j
+			}(), ofJob("i"), ofJob("j")},
+			happens: func(s *stage) { s.expect("i j") },
+		},
 		"a node is drained after the gang ran: the replacements get the label together": {
 			objects: []client.Object{makes(job("1", 3)), ofJob("a"), ofJob("b"), ofJob("c")},
 			happens: func(s *stage) {

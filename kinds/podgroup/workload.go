@@ -2,6 +2,8 @@ package podgroup
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
@@ -17,7 +19,7 @@ type workload struct {
 	uid     types.UID
 	name    string // with its kind, for messages
 	desired int    // how many pods it wants at a time
-	// completions is how many of its pods are to succeed, 0 if any one ends it.
+	// completions is how many of its pods may yet succeed or have, 0 if any one ends it. Those of indexes that failed for good will not.
 	completions int
 	// succeeded is how many pods it has seen succeed; some may have been removed since.
 	succeeded int
@@ -60,9 +62,12 @@ func workloadOf(object client.Object) (workload, bool) {
 	switch o := object.(type) {
 	case *batchv1.Job:
 		parallelism := ptr.Deref(o.Spec.Parallelism, 1)
+		w.desired, w.succeeded = int(parallelism), int(o.Status.Succeeded)
 		// Without completions the first pod that succeeds ends the Job; until then it has as many as run at a time.
-		w.desired = int(min(parallelism, ptr.Deref(o.Spec.Completions, parallelism)))
-		w.completions, w.succeeded = int(ptr.Deref(o.Spec.Completions, 0)), int(o.Status.Succeeded)
+		if completions := o.Spec.Completions; completions != nil {
+			w.completions = max(0, int(*completions)-countIndexes(ptr.Deref(o.Status.FailedIndexes, "")))
+			w.desired = min(w.desired, w.completions)
+		}
 		w.name, w.run, w.jobSet = "Job "+o.Name, o.UID, jobSetOf(o)
 		if owner := metav1.GetControllerOfNoCopy(o); owner != nil && owner.Kind == "CronJob" {
 			w.cronJob = owner.UID
@@ -86,6 +91,22 @@ func workloadOf(object client.Object) (workload, bool) {
 	// The pods of one that is deleted without them stay, and must not count without the rest of them.
 	orphans := slices.Contains(object.GetFinalizers(), metav1.FinalizerOrphanDependents)
 	return w, object.GetDeletionTimestamp() == nil || orphans
+}
+
+// countIndexes counts the indexes in a text such as "1,3-5", see JobStatus.FailedIndexes.
+func countIndexes(text string) (count int) {
+	for interval := range strings.SplitSeq(text, ",") {
+		low, high, several := strings.Cut(interval, "-")
+		if !several {
+			high = low
+		}
+		first, wrong := strconv.Atoi(low)
+		last, wrongToo := strconv.Atoi(high)
+		if wrong == nil && wrongToo == nil && first <= last {
+			count += last - first + 1
+		}
+	}
+	return count
 }
 
 // templateGroup is the group that the pods of a workload are in by its template.

@@ -73,3 +73,9 @@ func TestWorkloadOf(t *testing.T) {
 		})
 	}
 }
+
+func TestCountIndexes(t *testing.T) {
+	for text, want := range map[string]int{"": 0, "7": 1, "1,3": 2, "1,3-5": 4, "0-9,11": 11, "5-3": 0, "many": 0} {
+		assert.Equal(t, want, countIndexes(text), text)
+	}
+}
