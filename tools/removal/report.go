@@ -86,7 +86,9 @@ func podCommand(group podGroup, templates map[holds.Workload]holds.Hold, pods []
 // templateHolds are the holds in the templates of all workloads of the kinds that are known.
 func (r *Remover) templateHolds(ctx context.Context, gone []string) (map[holds.Workload]holds.Hold, error) {
 	found := map[holds.Workload]holds.Hold{}
-	err := r.eachTemplate(ctx, func(w holds.Workload, _ bool, spec *corev1.PodSpec) { found[w] = r.finder(gone).InSpec(spec) })
+	err := r.eachTemplate(ctx, func(w holds.Workload, _ *metav1.OwnerReference, spec *corev1.PodSpec) {
+		found[w] = r.finder(gone).InSpec(spec)
+	})
 	return found, err
 }
 
@@ -152,28 +154,37 @@ func ownerText(owner holds.Workload) string {
 // reportTemplates lists the workloads whose next pods would stay Pending.
 func (r *Remover) reportTemplates(ctx context.Context, gone []string, told map[holds.Workload]bool) error {
 	var rows [][]string
-	var commands []string
-	err := r.eachTemplate(ctx, func(w holds.Workload, copied bool, spec *corev1.PodSpec) {
+	var commands, ofJobs, ofOwners []string
+	err := r.eachTemplate(ctx, func(w holds.Workload, owner *metav1.OwnerReference, spec *corev1.PodSpec) {
 		h := r.finder(gone).InSpec(spec)
-		if copied || h == (holds.Hold{}) || told[w] {
+		isCopy := w.Kind == "replicaset" && owner != nil && owner.Kind == "Deployment"
+		if isCopy || h == (holds.Hold{}) || told[w] {
 			return
 		}
 		rows = append(rows, []string{w.Namespace, w.String(), h.String()})
-		commands = append(commands, w.TemplateCommand(h))
+		switch {
+		case w.Kind == "job":
+			ofJobs = append(ofJobs, w.TemplateCommand(h))
+		case owner != nil: // it would undo a change
+			ofOwners = append(ofOwners, fmt.Sprintf("%s/%s in namespace %s, for %s", strings.ToLower(owner.Kind), owner.Name, w.Namespace, w))
+		default:
+			commands = append(commands, w.TemplateCommand(h))
+		}
 	})
 	if err != nil || len(rows) == 0 {
 		return err
 	}
 	r.say("\nPods that %s from now on stay Pending:\n", plural(len(rows), "workload creates", "workloads create"))
 	table(r.Out, []string{"NAMESPACE", "WORKLOAD", "TEMPLATE HAS"}, rows)
-	r.say("\nThese commands change the templates. Workloads that roll out changes replace their running pods:\n")
-	r.sayAll(commands)
+	r.sayBelow("These commands change the templates. Workloads that roll out changes replace their running pods:", commands)
+	r.sayBelow("These commands create Jobs again, because a Job's template cannot be changed. Running pods end, and a Job repeats what it has completed:", ofJobs)
+	r.sayBelow("These own such workloads: change the pod template there.", ofOwners)
 	return nil
 }
 
-// eachTemplate visits the pod templates of workloads, and says which of them are copies of the template of another workload, as those of
-// ReplicaSets are of a Deployment's. Of Jobs it visits those that have yet to create pods.
-func (r *Remover) eachTemplate(ctx context.Context, visit func(w holds.Workload, copied bool, spec *corev1.PodSpec)) error {
+// eachTemplate visits the pod templates of workloads, with their controllers, nil for none. Of Jobs it visits those that have yet to create
+// pods.
+func (r *Remover) eachTemplate(ctx context.Context, visit func(w holds.Workload, owner *metav1.OwnerReference, spec *corev1.PodSpec)) error {
 	lists := []client.ObjectList{
 		&appsv1.DeploymentList{}, &appsv1.StatefulSetList{}, &appsv1.DaemonSetList{}, &appsv1.ReplicaSetList{},
 		&corev1.ReplicationControllerList{}, &batchv1.CronJobList{}, &batchv1.JobList{},
@@ -182,9 +193,8 @@ func (r *Remover) eachTemplate(ctx context.Context, visit func(w holds.Workload,
 		err := r.each(ctx, list, func(object client.Object) error {
 			kind, spec := templateOf(object)
 			owner := metav1.GetControllerOfNoCopy(object)
-			copied := kind == "replicaset" && owner != nil && owner.Kind == "Deployment"
 			if spec != nil && object.GetDeletionTimestamp() == nil {
-				visit(holds.Workload{Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName()}, copied, spec)
+				visit(holds.Workload{Kind: kind, Namespace: object.GetNamespace(), Name: object.GetName()}, owner, spec)
 			}
 			return nil
 		})
@@ -224,6 +234,14 @@ func (r *Remover) unscheduledNames(ctx context.Context) ([]string, error) {
 	}
 	r.say("podsequence-scheduler is still deployed, and schedules its pods.")
 	return nil, nil
+}
+
+// sayBelow prints lines below a heading, if there are any.
+func (r *Remover) sayBelow(heading string, lines []string) {
+	if len(lines) > 0 {
+		r.say("\n%s\n", heading)
+		r.sayAll(lines)
+	}
 }
 
 func (r *Remover) sayAll(commands []string) {

@@ -72,4 +72,7 @@ func TestWorkloadsThatHaveYetToCreatePodsAreListed(t *testing.T) {
 		assert.Contains(t, out.String(), listed+" ")
 	}
 	assert.Contains(t, out.String(), "Pods that 5 workloads create from now on")
+	assert.Contains(t, out.String(), "repeats what it has completed")
+	assert.NotContains(t, out.String(), "kubectl patch statefulset -n shop of-an-operator", "its owner would undo it")
+	assert.Contains(t, out.String(), "kafka/owner in namespace shop, for statefulset/of-an-operator")
 }
