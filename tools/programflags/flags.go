@@ -11,8 +11,12 @@ import (
 // whether it gives the flag. Of a flag that is given several times all values count, as those of lists do on our command lines.
 func Values(deployment *appsv1.Deployment, flag string) (values []string, given bool) {
 	for _, container := range deployment.Spec.Template.Spec.Containers {
-		for _, argument := range container.Args {
-			if value, found := strings.CutPrefix(argument, flag+"="); found {
+		for i, argument := range container.Args {
+			value, found := strings.CutPrefix(argument, flag+"=")
+			if argument == flag && i+1 < len(container.Args) {
+				value, found = container.Args[i+1], true
+			}
+			if found {
 				values, given = append(values, strings.FieldsFunc(value, func(r rune) bool { return r == ',' })...), true
 			}
 		}

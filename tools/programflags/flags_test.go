@@ -17,6 +17,7 @@ func TestAFlag(t *testing.T) {
 		"that is not given has no values": {[]string{"--v=2", "--names-of-others=a"}, nil, false},
 		"that is empty is given":          {[]string{"--names="}, nil, true},
 		"may have several values":         {[]string{"--v=2", "--names=a,b"}, []string{"a", "b"}, true},
+		"may be given as two arguments":   {[]string{"--names", "a,b", "--v=2"}, []string{"a", "b"}, true},
 		"may be given several times":      {[]string{"--names=a", "--names=b"}, []string{"a", "b"}, true},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,6 +4,7 @@ package check
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -144,7 +145,9 @@ func (f *facts) isWithoutSequences() bool {
 		return false
 	}
 	controllers, _ := programflags.Values(deployment, "--controllers")
-	return slices.Contains(controllers, "-podsequence")
+	isList := slices.ContainsFunc(controllers, func(name string) bool { return !strings.HasPrefix(name, "-") })
+	return slices.Contains(controllers, "-podsequence") ||
+		isList && !slices.Contains(controllers, "podsequence") && !slices.Contains(controllers, "*")
 }
 
 // installation returns the namespace where PodSequence runs.
