@@ -83,8 +83,8 @@ func (r *statusReconciler) objectsOf(key types.NamespacedName, report sequence.R
 	return records, unseen
 }
 
-// record returns the record of an object. Since when it is satisfied it takes from what is recorded, if the object does not say and was
-// not otherwise in between, as far as anybody can know.
+// record returns the record of an object. Since when it is satisfied it takes from what is recorded, if it was not otherwise in between, as
+// far as anybody can know: the object may not say, or may say when it was before it was otherwise for a while that it does not tell of.
 func record(reference *v1alpha1.ObjectReference, o objectwatch.Observation, before *v1alpha1.ObjectStatus) v1alpha1.ObjectStatus {
 	status := v1alpha1.ObjectStatus{
 		APIVersion: reference.APIVersion, Kind: reference.Kind, Namespace: reference.Namespace, Name: reference.Name, Until: reference.Until,
@@ -94,10 +94,10 @@ func record(reference *v1alpha1.ObjectReference, o objectwatch.Observation, befo
 		return status
 	}
 	switch wasSo := before != nil && before.State == v1alpha1.ObjectSatisfied && before.UID == o.UID && before.Since != nil; {
+	case wasSo && !o.Turned && !before.Since.Time.Before(o.Since):
+		status.Since = before.Since.DeepCopy()
 	case !o.Since.IsZero():
 		status.Since = new(metav1.NewTime(o.Since))
-	case wasSo && !o.Turned:
-		status.Since = before.Since
 	default:
 		status.Since = new(metav1.NewTime(o.Seen))
 	}

@@ -99,6 +99,8 @@ func TestRecordsStayUntilObjectsAreSeen(t *testing.T) {
 		"it was not so in between": {objectwatch.Observation{UID: "a", Seen: now, Turned: true}, now.Truncate(time.Second)},
 		"it is another":            {objectwatch.Observation{UID: "b", Seen: now}, now.Truncate(time.Second)},
 		"its condition says when":  {objectwatch.Observation{UID: "a", Seen: now, Since: before.Add(time.Minute)}, before.Add(time.Minute)},
+		"its condition says a time before the record, so it was not so in between": {
+			objectwatch.Observation{UID: "a", Seen: now, Since: before.Add(-time.Minute)}, before},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.seen.State = v1alpha1.ObjectSatisfied
