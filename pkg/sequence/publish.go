@@ -124,11 +124,12 @@ func (s *sequence) publishedOn(name string) placement.Standing {
 	return s.onEmptyNode(s.knowledge.published.node(name))
 }
 
-// differsOn returns the first group before this one that is for a node as its labels are here, and is not as they are known, or the other
-// way round.
+// differsOn returns the first group that pods of this one wait for and that is for a node as its labels are here, and is not as they are
+// known, or the other way round.
 func (s *sequence) differsOn(object *corev1.Node, group int) (differs int, any bool) {
 	var known *node
-	for i, g := range s.groups[:group] {
+	for i := range s.groups[group].Awaited.All() {
+		g := s.groups[i]
 		if g.NodeSelector == nil {
 			continue
 		}

@@ -80,7 +80,6 @@ func (p *published) publishNamespace(name string, ns *namespace) {
 	p.namespaces.Store(name, view)
 }
 
-// publishNodes publishes the nodes, for sequences that have nothing on them, see domain.go.
 // node returns what is published of a node; nil if it is not known.
 func (p *published) node(name string) *node {
 	found, _ := p.nodes.Load(name)
@@ -88,6 +87,7 @@ func (p *published) node(name string) *node {
 	return n
 }
 
+// publishNodes publishes the nodes, for sequences that have nothing on them, see domain.go.
 func (p *published) publishNodes(names []string, all *nodes) {
 	for _, name := range names {
 		if n := all.byName[name]; n != nil {

@@ -242,8 +242,10 @@ func (e *Engine) Placement(object *corev1.Pod) *Placement {
 }
 
 // Open answers for one node at this moment. The Decision is held if the pod may not be placed there. It waits for no event.
-func (p *Placement) Open(node string) report.Decision {
-	for _, m := range p.needsNow() {
+func (p *Placement) Open(node string) report.Decision { return p.open(p.needsNow(), node) }
+
+func (p *Placement) open(needs []membership, node string) report.Decision {
+	for _, m := range needs {
 		if t := m.sequence.publishedOn(node); t.State(m.group) != placement.Open {
 			return p.engine.closed(m, t, node)
 		}
@@ -251,22 +253,23 @@ func (p *Placement) Open(node string) report.Decision {
 	return report.Decision{}
 }
 
-// OpenAs is Open for a node as the caller knows it. The node is closed if an earlier group is for nodes with its labels, and not for those
-// with the labels that the engine knows, or the other way round: one of two watches is behind. When the engine comes to know the labels, it
-// reports what it releases, as ever. When the caller does, it has to ask again.
-func (p *Placement) OpenAs(node *corev1.Node) report.Decision {
-	if d := p.Open(node.Name); d.Held {
-		return d
+// OpenAs is Open for a node as the caller knows it. The node is closed if a group that the pod waits for is for nodes with its labels, and
+// not for those with the labels that the engine knows, or the other way round: one of two watches is behind. Nobody may come to release
+// the pod then, for to the engine the node may stay open all the time: the caller has to ask again.
+func (p *Placement) OpenAs(node *corev1.Node) (decision report.Decision, again bool) {
+	needs := p.needsNow()
+	if d := p.open(needs, node.Name); d.Held {
+		return d, false
 	}
-	for _, m := range p.needsNow() {
+	for _, m := range needs {
 		if group, differs := m.sequence.differsOn(node, m.group); differs {
 			d := m.heldOn(node.Name)
 			d.Group, d.Title = group, m.sequence.groups[group].Title
 			d.Need.Lacks = "labels of the node have just changed"
-			return d
+			return d, true
 		}
 	}
-	return report.Decision{}
+	return report.Decision{}, false
 }
 
 // needsNow are what keeps the pod from nodes at this moment: a sequence may have been changed or deleted since.

@@ -216,3 +216,25 @@ func TestANodeThatIsClosedToAPodOnlySinceItsCycleBegan(t *testing.T) {
 	s.comesBack(app)
 	assert.Empty(t, bindings)
 }
+
+// The driver is ready, so that to the engine the node is open to the application with and without the label.
+func TestAPodThatIsRefusedForNewLabelsComesBackThoughNothingOpens(t *testing.T) {
+	s := newStage(t)
+	s.act(s.engine.ApplySequence(MakeSequence("shop", "storage").UID("storage").
+		Label("Driver", "tier", "driver").NodeSelector("gpu", "yes").Label("Application", "tier", "app").NodeScope().Obj()))
+	node := st.MakeNode().Name("n1").Label(v1.LabelHostname, "n1").Label("gpu", "yes").
+		Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "4", v1.ResourcePods: "10"}).Obj()
+	node.ResourceVersion = "1"
+	s.act(s.engine.ApplyNode(node))
+	s.driver("n1", "2", v1.ConditionTrue)
+	relabelled := node.DeepCopy()
+	delete(relabelled.Labels, "gpu")
+	relabelled.ResourceVersion = "6"
+	s.Cache.AddNode(klog.FromContext(s.Context()), relabelled)
+	app := pod("app", "5").Label("tier", "app").Obj()
+	s.act(s.engine.ApplyPod(app))
+	s.deliver(app)
+	assert.ErrorContains(t, s.tryOne().AsError(), "labels of the node have just changed")
+	s.act(s.engine.ApplyNode(relabelled))
+	s.comesBack(app)
+}

@@ -73,7 +73,11 @@ func openNow(found *sequence.Placement, node string) *fwk.Status {
 // mayUse reports whether the node is one of those that are open to a pod that is kept from others.
 func (h *holder) mayUse(pod *v1.Pod, node *v1.Node) bool {
 	found := h.placement(pod)
-	return found != nil && !found.OpenAs(node).Held
+	if found == nil {
+		return false
+	}
+	d, _ := found.OpenAs(node)
+	return !d.Held
 }
 
 // signature is what the pod's node scope looks like to the scheduler's batching.

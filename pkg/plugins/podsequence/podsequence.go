@@ -76,12 +76,16 @@ func (pl *PodSequence) PreFilterExtensions() fwk.PreFilterExtensions { return ni
 
 // Filter keeps the pod from nodes where an earlier group of its sequence is not ready. To evict somebody there would not
 // help, so nobody is.
-func (pl *PodSequence) Filter(_ context.Context, state fwk.CycleState, _ *v1.Pod, nodeInfo fwk.NodeInfo) *fwk.Status {
+func (pl *PodSequence) Filter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodeInfo fwk.NodeInfo) *fwk.Status {
 	found := inCycle(state)
 	if found == nil {
 		return nil
 	}
-	if d := found.OpenAs(nodeInfo.Node()); d.Held {
+	d, again := found.OpenAs(nodeInfo.Node())
+	if again {
+		pl.holder.requeue(klog.FromContext(ctx), pod)
+	}
+	if d.Held {
 		return unschedulable(d.FilterMessage())
 	}
 	return nil
