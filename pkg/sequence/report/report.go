@@ -128,16 +128,25 @@ func (r Report) TimedOutNodes() (spec.Problem, bool) {
 	var first string
 	nodes := 0
 	for _, n := range r.Nodes {
-		i := slices.IndexFunc(n.TimedOut, func(group int32) bool { return r.Groups[group].ContinueOnTimeout })
-		if i < 0 {
+		group, any := r.firstTimedOut(n)
+		if !any {
 			continue
 		}
 		if nodes++; first == "" {
-			first = r.wentOn(int(n.TimedOut[i]), n.Name)
+			first = r.wentOn(group, n.Name)
 		}
 	}
 	if nodes > 1 {
 		first += fmt.Sprintf("; the same on %d other nodes", nodes-1)
 	}
 	return spec.Problem{Reason: v1alpha1.ReasonPodsReadyTimeout, Message: first}, nodes > 0
+}
+
+// firstTimedOut returns the first group that a node went on without because it was late. Nobody waits for one that is skipped.
+func (r Report) firstTimedOut(n Node) (group int, any bool) {
+	i := slices.IndexFunc(n.TimedOut, func(group int32) bool { return r.Groups[group].ContinueOnTimeout && !r.Groups[group].Skipped })
+	if i < 0 {
+		return 0, false
+	}
+	return int(n.TimedOut[i]), true
 }

@@ -166,13 +166,7 @@ func (r Report) groupStatuses(ps *v1alpha1.PodSequence, now time.Time) []v1alpha
 	objects := spec.ObjectRecords(&ps.Status)
 	defer CutObjectMessages(statuses)
 	for i, g := range r.Groups {
-		var before v1alpha1.GroupStatus
-		if i < len(ps.Status.Groups) {
-			before = spec.GroupRecord(&ps.Status, i)
-		}
-		if before.Hash != g.Hash {
-			before = v1alpha1.GroupStatus{}
-		}
+		before := spec.RecordOf(&ps.Status, g.Hash, i)
 		status := v1alpha1.GroupStatus{
 			Name: g.Title, Hash: g.Hash, Expected: count(g.Expected), Ready: count(g.Ready),
 			Phase: r.groupPhase(i), Objects: g.recordedObjects(objects),

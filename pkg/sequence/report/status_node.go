@@ -119,9 +119,9 @@ func (r Report) nodeStatus(n Node, before []metav1.Condition, room *int, now tim
 		case g.ObjectReason != "":
 			ready.Reason = g.ObjectReason
 		}
-	} else if len(n.TimedOut) > 0 && !n.Completed {
+	} else if group, any := r.firstTimedOut(n); any && !n.Completed {
 		ready.Reason = v1alpha1.ReasonPodsReadyTimeout
-		ready.Message = short(r.wentOn(int(n.TimedOut[0]), n.Name))
+		ready.Message = short(r.wentOn(group, n.Name))
 	}
 	if ready.Message = printable.Line(ready.Message); len(ready.Message) > *room {
 		ready.Message = ""

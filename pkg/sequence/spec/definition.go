@@ -75,16 +75,17 @@ func chain(before [sha256.Size]byte, d definition) [sha256.Size]byte {
 
 // Record returns what status says of a group, if that is still defined in the same way, and else the zero value.
 func (s *Sequence) Record(status *v1alpha1.PodSequenceStatus, group int) v1alpha1.GroupStatus {
-	if i := s.RecordIndex(status, group); i >= 0 {
-		return GroupRecord(status, i)
-	}
-	return v1alpha1.GroupStatus{}
+	return RecordOf(status, s.Groups[group].Hash, group)
 }
 
 // RecordIndex returns the index that a group had when status was written; -1 if there was none that was defined in the same
 // way.
 func (s *Sequence) RecordIndex(status *v1alpha1.PodSequenceStatus, group int) int {
-	hash := s.Groups[group].Hash
+	return recordIndex(status, s.Groups[group].Hash, group)
+}
+
+// recordIndex is RecordIndex for the hash of a group, which is at this index now.
+func recordIndex(status *v1alpha1.PodSequenceStatus, hash string, group int) int {
 	if group < len(status.Groups) && recordedHash(status, group) == hash {
 		return group
 	}
@@ -94,6 +95,14 @@ func (s *Sequence) RecordIndex(status *v1alpha1.PodSequenceStatus, group int) in
 		}
 	}
 	return -1
+}
+
+// RecordOf returns what status says of the group with this hash, which is at this index now; zero if it does not speak of it.
+func RecordOf(status *v1alpha1.PodSequenceStatus, hash string, group int) v1alpha1.GroupStatus {
+	if index := recordIndex(status, hash, group); hash != "" && index >= 0 {
+		return GroupRecord(status, index)
+	}
+	return v1alpha1.GroupStatus{}
 }
 
 // RecordedPasses returns the groups that status says were passed, as far as they are still defined in the same way. A group
