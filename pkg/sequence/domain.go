@@ -100,12 +100,16 @@ func (s *sequence) newDomain(name string, before *node) *domain {
 	return d
 }
 
-// rememberedOf returns what status remembers of a node; nil if that is nothing.
-func (s *sequence) rememberedOf(node string) *v1alpha1.NodeMemory {
-	if len(s.remembered) == 0 || node == "" {
+// rememberedOf returns what status remembers of a node; nil if that is nothing, or is of an earlier node of this name.
+func (s *sequence) rememberedOf(name string) *v1alpha1.NodeMemory {
+	if len(s.remembered) == 0 || name == "" {
 		return nil
 	}
-	return s.remembered[spec.NodeIDOf(node)]
+	at, n := s.recordedAt(), s.knowledge.nodes.byName[name]
+	if n != nil && !at.IsZero() && at.Before(n.Object.CreationTimestamp.Time) {
+		return nil
+	}
+	return s.remembered[spec.NodeIDOf(name)]
 }
 
 // startFromEmptyNode starts a new domain from the state of the empty node. before is that node, nil if there was none.

@@ -264,6 +264,9 @@ func (o *oracle) timedOut(v *view, c *course, i int, deadline time.Time) bool {
 // nodeRecord is what status says of group i on a node.
 func (o *oracle) nodeRecord(v *view, c *course, i int) sets.Set[string] {
 	says := sets.New[string]()
+	if now, at := o.node(c.node), recordedAt(v.PodSequence); now != nil && !at.IsZero() && at.Before(now.CreationTimestamp.Time) {
+		return says // of another node of this name
+	}
 	timedOut, readyBefore := timeOutsIn(&v.Status, c.node)
 	index := o.recordIndex(v, i)
 	if slices.Contains(timedOut, int32(index)) {

@@ -42,6 +42,8 @@ func ofReadiness() []mutant {
 			"on nodes a lost pod is not waited for", engine, ""},
 		{readinessPath + "demand.go", "ready = min(ready, d.ReadyWhereDue())", "_ = d.ReadyWhereDue()",
 			"a pod of a DaemonSet on a node that it lost stands in for another", engine, ""},
+		{enginePath + "domain.go", "at.Before(n.Object.CreationTimestamp.Time)", "at.Before(time.Time{})",
+			"a timeout that is over for a node never comes on another node of its name", engine, ""},
 		{enginePath + "evaluate.go", "since.Before(d.nodeCreatedAt())", "since.IsZero()",
 			"what status says of a node counts for another node of its name", engine, ""},
 		{readinessPath + "demand.go", "return min(d.Workload.ReadyNodes, d.Workload.UpdatedNodes)", "return d.Workload.ReadyNodes",
