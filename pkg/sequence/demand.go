@@ -40,7 +40,7 @@ func (d *demand) settle() {
 		return // it is withdrawn
 	}
 	now := d.facts().Sum()
-	if d.put(now, d.readyAt(now.Need)); d.completed && now.Need > 0 {
+	if d.put(now, d.readyAt(now.Need, now.Need)); d.completed && now.Need > 0 {
 		state := d.sequence.nodeless.groupState(d.group)
 		state.turned = latest(state.turned, d.workload.CompletedAt)
 	}
@@ -64,17 +64,25 @@ func (d *demand) put(now readiness.Demands, at inventory.Timestamp) {
 	}
 }
 
-// readyAt is when so many pods of the workload had turned ready, or all if there are not so many. Of a complete Job any number had when it
-// completed: nobody keeps its pods.
-func (d *demand) readyAt(need int) inventory.Timestamp {
+// readyAt is when so many of the pods that are needed of the workload had turned ready, or all if there are not so many. Of a complete Job
+// any number had when it completed: nobody keeps its pods.
+func (d *demand) readyAt(pods, need int) inventory.Timestamp {
 	switch w := &d.workload.Workload; {
-	case need == 0:
+	case pods == 0:
 		return 0
 	case w.Complete:
 		return inventory.TimestampOf(w.CompletedAt)
 	default:
-		return d.done.When(need)
+		return d.done.When(pods + d.surplus(need))
 	}
+}
+
+// surplus is how many ready pods a DaemonSet has above those that are needed. They may be the earliest: where it is not due any more.
+func (d *demand) surplus(need int) int {
+	if !d.facts().CountsWhereDue() {
+		return 0
+	}
+	return max(0, d.done.Len()-need)
 }
 
 // addReadyTimes adds when the pods turned ready that the workload needs.
@@ -82,7 +90,7 @@ func (d *demand) addReadyTimes(times *readiness.Times) {
 	if w := &d.workload.Workload; w.Complete {
 		times.Add(d.enteredAt, d.entered.Need)
 	} else {
-		times.AddFirst(d.entered.Need, &d.done)
+		times.AddNext(d.surplus(d.entered.Need), d.entered.Need, &d.done)
 	}
 }
 

@@ -161,7 +161,7 @@ func (d *domain) podsReadySince(i int) time.Time {
 	needed := max(d.need(i).Required, 1)
 	if state.readyAt.Len() == 0 && len(g.demands) == 1 {
 		for part := range g.demands {
-			return part.readyAt(min(needed, part.entered.Need)).Time()
+			return part.readyAt(min(needed, part.entered.Need), part.entered.Need).Time()
 		}
 	}
 	return d.readyTimes(i).When(needed).Time()
@@ -175,7 +175,7 @@ func (d *domain) readyTimes(i int) *readiness.Times {
 		return &state.readyAt
 	}
 	times := &readiness.Times{}
-	times.AddFirst(state.readyAt.Len(), &state.readyAt)
+	times.AddNext(0, state.readyAt.Len(), &state.readyAt)
 	for part := range d.sequence.groups[i].demands {
 		part.addReadyTimes(times)
 	}

@@ -2,6 +2,7 @@ package sequence
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -89,6 +90,35 @@ func TestAPodOfADaemonSetCountsOnceItsControllerHasCountedIt(t *testing.T) {
 	assert.True(t, engine.Decide(web).Held)
 	engine.ApplyWorkload(agentSet("5", 2, 2, 2))
 	assert.False(t, engine.Decide(web).Held)
+}
+
+// The wait for a group is as long as since the last of those turned ready that may be the ones where the DaemonSet is due.
+func TestAPodWhereADaemonSetIsNotDueDoesNotSaySinceWhen(t *testing.T) {
+	start := time.Unix(1_800_000_000, 0)
+	for name, available := range map[string]string{"all": "", "one": "1"} {
+		t.Run(name, func(t *testing.T) {
+			engine := newEngine()
+			engine.Tick(start)
+			ready := func(node, version string, since time.Duration) {
+				p := agentOn(node, version, corev1.ConditionTrue)
+				p.Status.Conditions[0].LastTransitionTime = metav1.NewTime(start.Add(-since))
+				engine.ApplyPod(p)
+			}
+			engine.ApplyWorkload(agentSet("3", 1, 1, 1))
+			ready("a", "4", time.Hour)
+			ready("b", "5", 5*time.Second)
+			w := MakeSequence(oracleNamespace, "shop").UID("shop").Label("Agents", "app", "agent").Wait("60s")
+			if available != "" {
+				w.MinAvailable(available)
+			}
+			engine.ApplySequence(w.Label("Web", "app", "web").Obj())
+			web := makePod("web", "8").Label("app", "web").Obj()
+			engine.ApplyPod(web)
+			assert.True(t, engine.Decide(web).Held)
+			engine.Tick(start.Add(time.Minute))
+			assert.False(t, engine.Decide(web).Held)
+		})
+	}
 }
 
 func agentSet(version string, desired, ready, updated int32) *appsv1.DaemonSet {

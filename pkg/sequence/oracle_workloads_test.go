@@ -366,6 +366,10 @@ func (o *oracle) count(v *view, i int) groupCount {
 			ready = o.readyAtMost(ds, ready)
 		}
 		need := max(0, expected-claimed.Len())
+		slices.SortFunc(times, time.Time.Compare)
+		if _, ok := w.(*appsv1.DaemonSet); ok && requirementOf(g) == v1alpha1.RequireReady && g.RequiredCondition == "" {
+			times = times[max(0, len(times)-need):] // the earliest may be those that do not count
+		}
 		if complete {
 			ready, times = expected, nil
 			for n := range need {

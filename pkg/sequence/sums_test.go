@@ -19,6 +19,7 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/controller/daemon"
 
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/placement"
 	"example.com/podsequence/pkg/sequence/readiness"
@@ -262,6 +263,9 @@ func readySinceAnew(e *Engine, d *domain, i int) time.Time {
 			ready = slices.Repeat([]time.Time{part.workload.CompletedAt}, part.entered.Need)
 		}
 		slices.SortFunc(ready, time.Time.Compare)
+		if part.workload.Kind == inventory.KindDaemonSet && g.Required == v1alpha1.RequireReady && g.Condition == "" {
+			ready = ready[max(0, len(ready)-part.entered.Need):]
+		}
 		times = append(times, ready[:min(part.entered.Need, len(ready))]...)
 	}
 	needed := len(times)

@@ -71,8 +71,19 @@ func (t turns) first(pods int) turns {
 	return first
 }
 
-// needed are since when as many pods are ready as the group expects of the workload: a surplus says nothing of the others.
-func (s *demand) needed() turns { return s.times.first(s.need) }
+// needed are since when as many pods are ready as the group expects of the workload: a surplus says nothing of the others. Of a DaemonSet
+// the earliest may be the surplus.
+func (s *demand) needed(latest bool) turns {
+	if !latest {
+		return s.times.first(s.need)
+	}
+	s.times.sort()
+	pods := 0
+	for _, turn := range s.times {
+		pods += turn.pods
+	}
+	return s.times[max(0, pods-s.need):].first(s.need)
+}
 
 // short reports whether the group still waits for the workload, by itself.
 func (s *demand) short(group groupFacts) bool {
@@ -134,7 +145,8 @@ func (v *version) weighSelected(g int, w *world) outcome {
 	short, goes := false, false
 	for _, s := range demands {
 		goes = goes || s.goes() || v.isCluster() && w.going.Has(s.Namespace)
-		if s.kind == "DaemonSet" && cmp.Or(group.reached, v1alpha1.RequireReady) == v1alpha1.RequireReady {
+		whereDue := s.kind == "DaemonSet" && cmp.Or(group.reached, v1alpha1.RequireReady) == v1alpha1.RequireReady
+		if whereDue {
 			s.ready = min(s.ready, s.readyNodes) // one that it has where it should have none is no substitute
 		}
 		if s.complete() {
@@ -144,7 +156,7 @@ func (v *version) weighSelected(g int, w *world) outcome {
 		short = short || s.short(group)
 		if s.observed {
 			ready += min(s.ready, s.need)
-			times = append(times, s.needed()...)
+			times = append(times, s.needed(whereDue)...)
 		}
 	}
 	enough := group.enough.of(max(expected, group.atLeast))

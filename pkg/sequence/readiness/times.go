@@ -109,14 +109,16 @@ func (t *Times) When(pods int) inventory.Timestamp {
 	return counts[i].at
 }
 
-// AddFirst adds the earliest pods of others, at most so many.
-func (t *Times) AddFirst(pods int, others *Times) {
+// AddNext adds the earliest pods of others after so many that it skips, at most so many.
+func (t *Times) AddNext(skip, pods int, others *Times) {
 	for at, count := range others.All() {
 		if pods <= 0 {
 			return
 		}
-		t.Add(at, min(pods, count))
-		pods -= count
+		skipped := min(skip, count)
+		skip -= skipped
+		t.Add(at, min(pods, count-skipped))
+		pods -= count - skipped
 	}
 }
 

@@ -71,10 +71,21 @@ func TestOfAWorkloadOnlyTheEarliestCountThatItNeeds(t *testing.T) {
 	times.Add(1, 2)
 	others.Add(9, 1)
 	others.Add(3, 1)
-	times.AddFirst(1, &others)
+	times.AddNext(0, 1, &others)
 	assert.Equal(t, map[inventory.Timestamp]int{1: 2, 3: 1, 5: 1}, maps.Collect(times.All()))
 	assert.Equal(t, inventory.Timestamp(1), times.When(2))
 	assert.Equal(t, inventory.Timestamp(3), times.When(3))
 	assert.Equal(t, inventory.Timestamp(5), times.When(4))
 	assert.Equal(t, 2, others.Len())
+}
+
+func TestOfADaemonSetTheEarliestAreSkippedThatItHasTooMany(t *testing.T) {
+	times, others := Times{}, Times{}
+	others.Add(3, 2)
+	others.Add(5, 2)
+	others.Add(9, 1)
+	times.AddNext(1, 3, &others)
+	assert.Equal(t, map[inventory.Timestamp]int{3: 1, 5: 2}, maps.Collect(times.All()))
+	times.AddNext(3, 3, &others)
+	assert.Equal(t, map[inventory.Timestamp]int{3: 1, 5: 3, 9: 1}, maps.Collect(times.All()))
 }
