@@ -42,11 +42,10 @@ func (k *knowledge) applyNode(object *corev1.Node, tx *transaction) {
 	if view.seenAt, view.seenMoment = k.now.Truncate(time.Second), k.questions.moment.Load(); old != nil && old.Object.UID == view.Object.UID {
 		view.seenAt, view.seenMoment = old.seenAt, old.seenMoment
 	}
-	view.taken = k.unplaced.takenOn(view.Name)
+	view.taken, view.autoscaled = k.unplaced.takenOn(view.Name), k.settings.isAutoscaled(object)
 	if k.nodes.enter(view, old); old != nil {
 		k.unplaced.changeRoom(old, view, tx)
 	}
-	k.nodes.autoscaled.Set(view.slot, k.settings.isAutoscaled(object))
 	k.reportTrouble(old, view, tx)
 	tx.nodes = append(tx.nodes, view.Name)
 	insert(k.nodes.hosts, view.Hostname(), view.Name)
@@ -103,7 +102,6 @@ func (k *knowledge) removeNode(name string, tx *transaction) {
 		r.unmatch(n, tx)
 	}
 	k.nodes.slots[n.slot] = nil
-	k.nodes.autoscaled.Set(n.slot, false)
 	for s := range k.perNode {
 		d := s.domains[name]
 		if d == nil {

@@ -1,9 +1,6 @@
 package sequence
 
-import (
-	"example.com/podsequence/pkg/sequence/hold"
-	"example.com/podsequence/pkg/sequence/placement"
-)
+import "example.com/podsequence/pkg/sequence/hold"
 
 // waitsOnlyForNodes reports whether a held pod waits for nothing but nodes on the way: it would take one of them now if earlier groups were
 // ready there. A pod with gates is no such pod, because the API server says of it that it is gated.
@@ -23,17 +20,4 @@ func (k *knowledge) waitsOnlyForNodes(p *pod) bool {
 		}
 	}
 	return true
-}
-
-// isAutoscaled reports whether an autoscaler added some node that is on the way to the equivalence class.
-func (k *knowledge) isAutoscaled(c *equivalenceClass) bool {
-	if k.nodes.autoscaled.Len() == 0 {
-		return false
-	}
-	for slot := range c.nodes.In(placement.OnTheWay) {
-		if k.nodes.autoscaled.Has(slot) {
-			return true
-		}
-	}
-	return false
 }

@@ -113,3 +113,27 @@ func TestNoPodIsHeldForRoomThatAShrinkingPodStillHas(t *testing.T) {
 	engine.ApplyNodeUse("node-0", TakenBy(shrinking))
 	assert.True(t, engine.Decide(app).Held)
 }
+
+func TestAPodIsExplainedAnewWhenANodeOfAnAutoscalerIsOnTheWayToo(t *testing.T) {
+	engine := autoscaledFleet()
+	app := makePod("app", "1").Label("tier", "app").Obj()
+	engine.ApplyPod(app)
+	reason := func() string { return engine.Decide(app).ConditionReason() }
+	require.Equal(t, corev1.PodReasonSchedulingGated, reason())
+	for i, step := range []struct {
+		name    string
+		happens func(*corev1.Node) Changes
+		want    string
+	}{
+		{"a node of an autoscaler comes", func(n *corev1.Node) Changes { n.Labels[ofPool] = "any"; return engine.ApplyNode(n) }, corev1.PodReasonUnschedulable},
+		{"it loses its label", func(n *corev1.Node) Changes { return engine.ApplyNode(n) }, corev1.PodReasonSchedulingGated},
+		{"it gets it back", func(n *corev1.Node) Changes { n.Labels[ofPool] = "any"; return engine.ApplyNode(n) }, corev1.PodReasonUnschedulable},
+		{"it goes", func(n *corev1.Node) Changes { return engine.RemoveNode(n.Name) }, corev1.PodReasonSchedulingGated},
+	} {
+		node := fleetNode(1, strconv.Itoa(i+2))
+		node.Status.Allocatable = resourcesOf("cpu=8 pods=10")
+		changes := step.happens(node)
+		assert.Equal(t, step.want, reason(), step.name)
+		assert.Len(t, changes.Held, 1, step.name)
+	}
+}

@@ -68,7 +68,7 @@ func (k *knowledge) decision(p *pod) (d report.Decision) {
 			d.Reason = report.HeldBySuspension
 			break
 		}
-		d.ForAutoscaler = k.waitsOnlyForNodes(p) && k.isAutoscaled(p.class)
+		d.ForAutoscaler = k.waitsOnlyForNodes(p) && p.class.autoscaled > 0
 	default:
 		d.Reason = report.HeldUnseen
 	}

@@ -26,6 +26,7 @@ func (p *pod) nodeNeeds() *nodeNeeds {
 func (c *equivalenceClass) verdict() classVerdict {
 	v := classVerdict{held: c.nodes.Hold(true), opened: c.opened}
 	if v.held {
+		v.autoscaled = c.autoscaled > 0
 		if i := slices.IndexFunc(c.needs, c.waitsFor); i >= 0 {
 			v.by = c.needs[i].sequence
 		}
@@ -271,9 +272,11 @@ func (all *unplaced) refreshClasses(tx *transaction) {
 func (c *equivalenceClass) set(n *node, state placement.State) {
 	if c.nodes.At(n.slot) == placement.OnTheWay {
 		c.room -= c.roomOn(n)
+		c.countAutoscaled(n, -1)
 	}
 	if c.nodes.Set(n.slot, state); state == placement.OnTheWay {
 		c.room += c.roomOn(n)
+		c.countAutoscaled(n, +1)
 	}
 	c.noteClosedBy(n)
 }

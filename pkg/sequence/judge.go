@@ -28,6 +28,7 @@ func (k *knowledge) judge(p *pod) verdict {
 	if by := h.by(); by != nil {
 		why := k.unplaced.reasonOf(p, by)
 		why.onlyNodes = h.place != nil && k.waitsOnlyForNodes(p)
+		why.autoscaled = why.onlyNodes && p.class.autoscaled > 0
 		k.hold(&v, p, why)
 	} else {
 		v.lift = k.settings.liftable(p.Pod, p.memberships())

@@ -125,11 +125,20 @@ func (all *unplaced) changeRoom(before, now *node, tx *transaction) {
 				tx.refresh = append(tx.refresh, classNode{c, now})
 			}
 			more := c.roomOn(now) - c.roomOn(before)
-			if more != 0 && c.nodes.At(now.slot) == placement.OnTheWay {
+			if (more != 0 || before.autoscaled != now.autoscaled) && c.nodes.At(now.slot) == placement.OnTheWay {
 				c.room += more
+				c.countAutoscaled(before, -1)
+				c.countAutoscaled(now, +1)
 				tx.markClassDirty(c)
 			}
 		}
+	}
+}
+
+// countAutoscaled counts a node that is on the way to the equivalence class, or does not any more, if an autoscaler added it.
+func (c *equivalenceClass) countAutoscaled(n *node, sign int) {
+	if n.autoscaled {
+		c.autoscaled += sign
 	}
 }
 

@@ -263,6 +263,7 @@ type equivalenceClass struct {
 	nodes               placement.Nodes
 	room                int                   // for how many pods there is room on the nodes that are on the way, see room.go
 	closedBy            []placement.SlotCount // by need: the nodes on the way that are not open to it; nil if there is only one need
+	autoscaled          int                   // how many of the nodes that are on the way an autoscaler added
 
 	published classVerdict
 	dirty     bool // it will be looked at when the transaction is settled
@@ -277,9 +278,10 @@ type pin struct {
 
 // classVerdict is as much of the verdicts on its pods as follows from their equivalence class.
 type classVerdict struct {
-	held   bool
-	by     *sequence // nil if it is not held
-	opened uint64
+	held       bool
+	by         *sequence // nil if it is not held
+	autoscaled bool      // an autoscaler added some node that is on the way to them while they are held
+	opened     uint64
 }
 
 // classQueue holds the pods of an equivalence class. Those that the room is for are kept apart from those for which it is too small.
@@ -433,6 +435,6 @@ type reason struct {
 	group int8
 	// missing is a sequence that it waits for and that does not exist; the rest is zero then.
 	missing spec.Missing
-	// onlyNodes reports that it waits for nothing but nodes on the way.
-	onlyNodes bool
+	// onlyNodes reports that it waits for nothing but nodes on the way, and autoscaled that an autoscaler added one of them.
+	onlyNodes, autoscaled bool
 }

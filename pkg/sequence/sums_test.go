@@ -75,6 +75,9 @@ func checkClass(e *Engine, c *equivalenceClass) error {
 	if want.room != c.room {
 		return fmt.Errorf("its room is %d, want %d", c.room, want.room)
 	}
+	if want.autoscaled != c.autoscaled {
+		return fmt.Errorf("%d nodes on the way are of an autoscaler, want %d", c.autoscaled, want.autoscaled)
+	}
 	return nil
 }
 

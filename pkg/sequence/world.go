@@ -10,7 +10,6 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podgroups"
 	"example.com/podsequence/pkg/sequence/inventory"
-	"example.com/podsequence/pkg/sequence/placement"
 	"example.com/podsequence/pkg/sequence/progress"
 	"example.com/podsequence/pkg/sequence/readiness"
 	"example.com/podsequence/pkg/sequence/spec"
@@ -175,8 +174,6 @@ type nodes struct {
 	hosts  map[string]map[string]struct{} // names of nodes by host name
 	// pods are those that have a node, which may not be known, and have not ended, by the name of the node.
 	pods smallSets[string, *pod]
-	// autoscaled are the slots of those that an autoscaler added.
-	autoscaled placement.SlotCount
 }
 
 func newNodes() nodes {
@@ -187,6 +184,7 @@ func newNodes() nodes {
 type node struct {
 	inventory.Node
 	slot       int       // its place in nodes.slots
+	autoscaled bool      // an autoscaler added it
 	seenAt     time.Time // when the engine came to know it
 	seenMoment uint64    // the engine's moment then
 	// taken is what pods that are bound there or pinned to it request, see room.go.
