@@ -198,7 +198,7 @@ func ofEngine() []mutant {
 			"pods of DaemonSets take no room before they are bound", engine, ""},
 		{enginePath + "equivalenceclass.go", "\t\tall.reserve(p.pin, -1)\n", "",
 			"a pinned pod that is gone keeps its room", engine, ""},
-		{enginePath + "apply_node.go", "\tview.taken = k.unplaced.takenOn(view.Name)\n", "",
+		{enginePath + "apply_node.go", "view.taken, view.autoscaled = k.unplaced.takenOn(view.Name), ", "view.autoscaled = ",
 			"what is used of a node does not count once the node changes", engine, ""},
 		{enginePath + "room.go", "if p.class != nil && p.class.nodes.Hold(true) && p.class.published.held {", "if false {",
 			"pods do not learn that there is room, or none any more", engine, ""},
