@@ -379,7 +379,10 @@ func (k *knowledge) reportNode(d *domain, sums []report.Group) (node report.Node
 		if !d.isConfirmed(i) && (!d.looksSatisfied(i) || d.applies(d.sequence.groups[i])) {
 			node.Completed, sums[i].Satisfied = false, false
 		}
-		if _, passed := d.IsDone(d.progressFacts(), i, k.now); !passed && node.Group == nil {
+		if _, passed := d.IsDone(d.progressFacts(), i, k.now); passed {
+			continue
+		}
+		if sums[i].Awaited = true; node.Group == nil {
 			group := d.report(i, k.now)
 			node.Current, node.Group = i, &group
 		}

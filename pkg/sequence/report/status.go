@@ -215,7 +215,7 @@ func (r Report) groupPhase(i int) v1alpha1.GroupPhase {
 	switch g := r.Groups[i]; {
 	case g.Skipped:
 		return v1alpha1.GroupSkipped
-	case r.PerNode && g.Satisfied, g.Passed:
+	case r.PerNode && g.Satisfied && !g.Awaited, g.Passed:
 		return v1alpha1.GroupPassed
 	case g.Failure != nil:
 		return v1alpha1.GroupFailed
