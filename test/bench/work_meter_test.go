@@ -151,15 +151,18 @@ func (c *counted) awaitBound(w *bindings, names []string) bool {
 func (c *counted) awaitIdle() bool {
 	c.b.Helper()
 	const moment, little = 300 * time.Millisecond, 30 * time.Millisecond
-	before := time.Duration(0)
+	var looked time.Time
+	var before time.Duration
 	c.await(c.name+" to be idle", func() bool {
-		time.Sleep(moment)
 		if c.isGone() {
 			return true
 		}
+		if time.Since(looked) < moment {
+			return false
+		}
 		now := cluster.ProcessorTime(c.b, c.process.Process.Pid)
 		spent := now - before
-		before = now
+		looked, before = time.Now(), now
 		return spent < little
 	})
 	return !c.isGone()
