@@ -81,12 +81,13 @@ func (f *Feed) confirmDeferred() {
 func (f *Feed) forgetAbandoned() {
 	abandoned := f.interest.abandoned
 	f.interest.abandoned = nil
+	var forgotten []string
 	for _, ns := range abandoned {
 		if again := f.interest.namespaces[ns.name]; again != nil { // in the same step, so it is incomplete
 			f.interest.moveHeldBack(again, ns)
 			continue
 		}
-		f.publish(f.engine.ForgetNamespace(ns.name))
+		forgotten = append(forgotten, ns.name)
 		if ns.namespace != nil {
 			f.publish(f.engine.ApplyNamespace(ns.namespace))
 		}
@@ -96,6 +97,10 @@ func (f *Feed) forgetAbandoned() {
 	}
 	if clusters := f.interest.takeClusters(); len(clusters) > 0 { // what one of them waited for is of interest no more
 		f.publish(f.engine.ApplySequences(clusters, f.versions.known()))
+	}
+	// The engine keeps what a sequence counts: only what it was just told may say that no sequence counts there any more.
+	for _, name := range forgotten {
+		f.publish(f.engine.ForgetNamespace(name))
 	}
 	f.interest.settle()
 }
