@@ -33,7 +33,7 @@ func TestLateEventsLetNothingGoEarlyAcrossNamespacesOnNodes(t *testing.T) {
 
 func compareLate(t *testing.T, theme theme) {
 	t.Parallel()
-	steps := envInt(t, "PODSEQUENCE_ORACLE_STEPS", defaultSteps) / 20
+	steps := oracleSteps(t) / 20
 	const perWorld = 200
 	seen := counters{}
 	for seed := range uint64(max(1, steps/perWorld)) {
@@ -54,7 +54,7 @@ func compareLate(t *testing.T, theme theme) {
 		t.Logf("%7d %s", seen[what], what)
 	}
 	for _, what := range []string{"questions", "answers", "pods that went"} {
-		if seen[what] == 0 {
+		if seen[what] == 0 && steps >= defaultSteps/20 { // a single world need not have all
 			t.Errorf("no %s: these worlds show nothing", what)
 		}
 	}

@@ -43,7 +43,7 @@ func TestARestartReleasesNothingEarlierAcrossNamespaces(t *testing.T) {
 
 func compareRestarts(t *testing.T, theme theme, recorded bool) {
 	t.Parallel()
-	steps := envInt(t, "PODSEQUENCE_ORACLE_STEPS", defaultSteps) / 200
+	steps := oracleSteps(t) / 200
 	const perWorld = 100
 	for seed := range uint64(max(1, steps/perWorld)) {
 		if only := envInt(t, "PODSEQUENCE_ORACLE_SEED", -1); only >= 0 && seed != uint64(only) {

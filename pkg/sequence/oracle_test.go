@@ -19,8 +19,20 @@ import (
 // PODSEQUENCE_ORACLE_STEPS events. A failure prints a seed, and the shortest history found that fails.
 // With -v they tell how often the worlds came into states that matter.
 
-// defaultSteps take about a minute. Whoever changes a rule takes two million.
-const defaultSteps = 60_000
+// Without PODSEQUENCE_ORACLE_STEPS the histories have so many events, which takes some twenty seconds, or with -short a few. After a
+// change of a rule, run two million.
+const (
+	defaultSteps = 60_000
+	shortSteps   = 5_000
+)
+
+// oracleSteps returns how many events random histories have in all.
+func oracleSteps(t *testing.T) int {
+	if testing.Short() {
+		return envInt(t, "PODSEQUENCE_ORACLE_STEPS", shortSteps)
+	}
+	return envInt(t, "PODSEQUENCE_ORACLE_STEPS", defaultSteps)
+}
 
 func TestEngineAgreesWithOracle(t *testing.T)            { compare(t, everything) }
 func TestEngineAgreesWithOracleOnPods(t *testing.T)      { compare(t, podsOnly) }
@@ -38,7 +50,7 @@ func TestEngineAgreesWithOracleAcrossNamespacesOverTime(t *testing.T) {
 
 func compare(t *testing.T, theme theme) {
 	t.Parallel()
-	steps := envInt(t, "PODSEQUENCE_ORACLE_STEPS", defaultSteps) / 8
+	steps := oracleSteps(t) / 8
 	const perWorld = 250
 	seen := counters{}
 	for seed := range uint64(max(1, steps/perWorld)) {
