@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/test/harness/slow"
 )
 
 // ofApps is the label of namespaces that ClusterPodSequences of stories select. Its value is the namespace of the story.
@@ -105,6 +106,7 @@ func TestADriverInOneNamespaceBeforeApplicationsInOthers(t *testing.T) {
 }
 
 func TestNamespacesThatJoinAndLeaveAClusterPodSequence(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	s.createAcross(s.across())
@@ -130,6 +132,7 @@ func TestNamespacesThatJoinAndLeaveAClusterPodSequence(t *testing.T) {
 }
 
 func TestAPodNeedsTheLeaveOfSequencesOfBothKinds(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	apps := s.apps(t)
@@ -148,6 +151,7 @@ func TestAPodNeedsTheLeaveOfSequencesOfBothKinds(t *testing.T) {
 }
 
 func TestAClusterPodSequenceThatIsEnforcedContinuously(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	one, two := s.apps(t), s.apps(t)
@@ -168,6 +172,7 @@ func TestAClusterPodSequenceThatIsEnforcedContinuously(t *testing.T) {
 }
 
 func TestAClusterPodSequenceOnEachNode(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newNodeStory(t, "a", "b")
 	apps := s.apps(t)

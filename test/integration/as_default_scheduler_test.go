@@ -7,12 +7,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/test/harness/slow"
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // Our program in place of kube-scheduler, with the identity and the lease of that one: no workload names a scheduler. All other
 // stories run in this way with -as-default-scheduler.
 func TestAsDefaultScheduler(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	env := startCluster(t, controlplane.Options{AsDefaultScheduler: true, LeaderElection: true})
 	unnamed := func(s *story, name string) { s.createPods(s.pod(name).SchedulerName("")) }

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/util/cert"
 
 	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/harness/slow"
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
@@ -22,6 +23,7 @@ import (
 const metricsName = "podsequence-metrics.podsequence-system.svc"
 
 func TestMetricsAreServedWithTheCertificateThatIsGiven(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	env := electingCluster(t)
 	for program, port := range map[string]string{

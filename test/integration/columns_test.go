@@ -11,6 +11,7 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/test/harness/builders"
 	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/harness/slow"
 )
 
 // expectRow waits until kubectl get prints the row of an object like this, without its name and age.
@@ -98,6 +99,7 @@ func TestKubectlGetSaysWhatIsSpecialAboutASequence(t *testing.T) {
 }
 
 func TestKubectlGetShowsTheSameOfBothKindsOfSequences(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	s.Create(s.threeTiers().Obj())
@@ -117,6 +119,7 @@ func TestKubectlGetShowsTheSameOfBothKindsOfSequences(t *testing.T) {
 
 // What an earlier release stored has no state. The controller adds it, and changes nothing else for that.
 func TestASequenceWithTheStatusOfAnEarlierReleaseGetsAState(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	s.Create(s.threeTiers().Suspend().Obj())

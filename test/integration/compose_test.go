@@ -18,11 +18,13 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/harness/slow"
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // A person imports the order of a compose file, and creates what kompose makes of the file as it is.
 func TestPodsOfAComposeFileStartInItsOrder(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	const shop = "../../tools/podseqctl/testdata/compose/shop"
 	s := newStory(t)

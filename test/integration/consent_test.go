@@ -15,6 +15,7 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/test/harness/slow"
 )
 
 // An administrator, or a GitOps controller with the rights of one, passes every check at admission. So both programs ask the
@@ -26,6 +27,7 @@ func TestANamespaceMustAllowSequencesOfAnother(t *testing.T) {
 
 // The tests have a cluster without the policy, too, as after make install.
 func TestANamespaceMustAllowSequencesOfAnotherWithoutThePolicy(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	env := exclusively(t)
 	t.Cleanup(func() { assert.NoError(t, env.Apply(context.Background(), "sandbox")) })

@@ -10,6 +10,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/harness/slow"
 )
 
 func (s *story) continuous(groups ...v1alpha1.PodGroup) *v1alpha1.PodSequence {
@@ -46,6 +47,7 @@ const newRevision = `{"spec":{"template":{"metadata":{"annotations":{"revision":
 // The new pods of the second tier wait until the first tier's new revision is out, although the pods of its old revision
 // are ready all the time.
 func TestRolloutsInOrder(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	s.Create(s.continuous(tier("db"), tier("app")))

@@ -14,10 +14,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/test/harness/slow"
 )
 
 // A user who may do anything with PodSequences at home must not hold the pods of a neighbour by them.
 func TestASequenceForAnotherNamespaceNeedsPermissionThere(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	neighbour := newStory(t).Namespace

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/test/harness/slow"
 )
 
 // setDryRun reports whether a sequence holds nothing.
@@ -46,6 +47,7 @@ func TestADryRunHoldsNothingAndSaysWhatItWouldHold(t *testing.T) {
 }
 
 func TestASequenceThatTurnsToADryRunReleasesWhatItHolds(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	s.Create(s.threeTiers().Obj())
@@ -60,6 +62,7 @@ func TestASequenceThatTurnsToADryRunReleasesWhatItHolds(t *testing.T) {
 }
 
 func TestADryRunOnEachNode(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newNodeStory(t, "a")
 	sequence := s.driverThenApp().Obj()
@@ -78,6 +81,7 @@ func TestADryRunOnEachNode(t *testing.T) {
 
 // A pod that another sequence holds is held, whoever runs dry.
 func TestADryRunHasNoSayOverOtherSequences(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	dry := s.sequence("dry").Pods("Database", "db").Pods("Application", "app").Obj()

@@ -10,9 +10,11 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/harness/slow"
 )
 
 func TestAPodOfTwoSequencesNeedsTheLeaveOfBoth(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	s.Create(
@@ -40,6 +42,7 @@ func named(title string, pods ...string) v1alpha1.PodGroup {
 }
 
 func TestEdits(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	t.Run("appending a group holds its pods and keeps what was passed", func(t *testing.T) {
 		s := newStory(t)

@@ -12,11 +12,13 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/harness/slow"
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // An etcd that goes back to a backup has versions that run backwards: what our programs know is from a future that never was.
 func TestEtcdRestoredUnderRunningPrograms(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	options := controlplane.Options{AsDefaultScheduler: *asDefault}
 	env := &environment{Cluster: cluster.Own(t, options), scheduler: ourScheduler}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/test/harness/slow"
 )
 
 // ofUnknownKind makes a pod one of an owner of a kind that we do not know as a workload. The owner exists, or the garbage
@@ -22,6 +23,7 @@ func (s *story) ofUnknownKind(name string, owner *corev1.ConfigMap) *st.PodWrapp
 }
 
 func TestAGroupExpectsSoManyPodsOfAnOwnerOfUnknownKind(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	owner := &corev1.ConfigMap{ObjectMeta: s.Meta("leaderworkerset")}
@@ -44,6 +46,7 @@ func TestAGroupExpectsSoManyPodsOfAnOwnerOfUnknownKind(t *testing.T) {
 }
 
 func TestWorkloadsMayAskForMoreThanExpectedPods(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	s.Create(s.sequence("shop").Group(v1alpha1.PodGroup{Name: "Database", PodSelector: byLabel("tier", "db"), ExpectedPods: 1}).
@@ -60,6 +63,7 @@ func TestWorkloadsMayAskForMoreThanExpectedPods(t *testing.T) {
 }
 
 func TestAShareOfExpectedPodsIsEnough(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	s.Create(s.sequence("shop").Group(v1alpha1.PodGroup{Name: "Store", PodSelector: byLabel("tier", "store"), ExpectedPods: 4}).

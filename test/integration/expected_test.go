@@ -14,10 +14,12 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/harness/slow"
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 func TestAnOrderedStatefulSetIsReadyWithItsLastPod(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	s.Create(s.sequence("shop").Group(tier("db")).Pods("Application", "app").Obj(), s.statefulSet("db", "db", 5))
@@ -76,6 +78,7 @@ func TestEveryKindOfWorkloadSaysWhatToExpect(t *testing.T) {
 
 // Without the controller-manager things stay that it would change at once.
 func TestExpectedMembersWithoutTheControllerManager(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	t.Run("a Deployment that has no ReplicaSet yet holds the next group", func(t *testing.T) {
 		s := newStoryIn(t, exclusively(t))
@@ -137,6 +140,7 @@ func (s *story) stopControllerManager() (start func()) {
 }
 
 func TestAPodThatAnEarlierGroupNamesIsNotExpectedAgain(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	s.Create(s.sequence("shop").Pods("Primary", "db-0").Group(tier("db")).Pods("Application", "app").Obj(), s.statefulSet("db", "db", 3))
@@ -154,6 +158,7 @@ func TestAPodThatAnEarlierGroupNamesIsNotExpectedAgain(t *testing.T) {
 }
 
 func TestScaledToZero(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	s.Create(s.sequence("shop").Group(tier("db")).Pods("Application", "app").Obj())
@@ -165,6 +170,7 @@ func TestScaledToZero(t *testing.T) {
 }
 
 func TestPodsBesideWorkloads(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	t.Run("a standalone pod counts beside the workloads", func(t *testing.T) {
 		t.Parallel()
@@ -203,6 +209,7 @@ func TestPodsBesideWorkloads(t *testing.T) {
 }
 
 func TestMinAvailable(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	for name, tt := range map[string]struct {
 		replicas     int32

@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/test/harness/slow"
 )
 
 func TestAFailedPodThatNobodyReplacesFailsItsSequence(t *testing.T) {
@@ -34,6 +35,7 @@ func TestAFailedPodThatNobodyReplacesFailsItsSequence(t *testing.T) {
 }
 
 func TestAFailedPodThatItsControllerReplacesIsIgnored(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	s.Create(s.sequence("shop").Group(tier("db")).Pods("Application", "app").Obj(), s.deployment("db", 1))
@@ -50,6 +52,7 @@ func TestAFailedPodThatItsControllerReplacesIsIgnored(t *testing.T) {
 }
 
 func TestConditionsTellWhatASequenceWaitsFor(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	const yes, no = metav1.ConditionTrue, metav1.ConditionFalse

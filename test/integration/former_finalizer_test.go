@@ -8,6 +8,7 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	. "example.com/podsequence/test/harness/builders"
 	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/harness/slow"
 )
 
 // migrated is a sequence as the Pod Sequence Controller leaves it.
@@ -22,6 +23,7 @@ func (s *story) finalizersOf(name string) []string { return s.getSequence(name).
 
 // The Pod Sequence Controller, whose API this was, put a finalizer on every PodSequence.
 func TestPodSequencesOfTheFormerControllerCanBeDeleted(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	others := []string{"example.com/other"}
@@ -35,6 +37,7 @@ func TestPodSequencesOfTheFormerControllerCanBeDeleted(t *testing.T) {
 }
 
 func TestANamespaceWithPodSequencesOfTheFormerControllerCanBeDeleted(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	ns := cluster.NewNamespace(t, s.Cluster)

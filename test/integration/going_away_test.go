@@ -15,6 +15,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/harness/slow"
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
@@ -44,6 +45,7 @@ func (s *story) twoOfAJob() *batchv1.Job {
 }
 
 func TestAJobThatFailedAndIsGoneIsStillMissing(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	for name, policy := range map[string]metav1.DeletionPropagation{
 		"its time to live is over": "", "deleted in the foreground": metav1.DeletePropagationForeground,
@@ -83,6 +85,7 @@ func TestAJobThatFailedAndIsGoneIsStillMissing(t *testing.T) {
 
 // As the message says: delete it and create it again.
 func TestAFailedJobBesideACompleteOneIsDeletedAndCreatedAgain(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	group := v1alpha1.PodGroup{
@@ -108,6 +111,7 @@ func TestAFailedJobBesideACompleteOneIsDeletedAndCreatedAgain(t *testing.T) {
 
 // The engines that saw the failure are gone; status has it.
 func TestAFailedJobIsRemovedWhileBothProgramsAreDown(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStoryIn(t, exclusively(t))
 	s.Create(s.sequence("shop").Group(completed("load")).Pods("Application", "app").Obj(), s.job("load", "load", 1, 1), s.job("more", "load", 1, 1))
@@ -132,6 +136,7 @@ func TestAFailedJobIsRemovedWhileBothProgramsAreDown(t *testing.T) {
 }
 
 func TestAWorkloadThatIsDeletedSatisfiesNobody(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	for name, policy := range map[string]metav1.DeletionPropagation{
 		"in the foreground": metav1.DeletePropagationForeground, "in the background": metav1.DeletePropagationBackground,
@@ -166,6 +171,7 @@ func TestAWorkloadThatIsDeletedSatisfiesNobody(t *testing.T) {
 
 // A finalizer of somebody keeps the Deployment from being gone.
 func TestAGroupWaitsUntilWhatIsDeletedIsGone(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	slow, quick := s.deployment("slow", 1), s.deployment("quick", 1)
@@ -187,6 +193,7 @@ func TestAGroupWaitsUntilWhatIsDeletedIsGone(t *testing.T) {
 }
 
 func TestADaemonSetIsUpToDateWhenItsControllerSaysSo(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newNodeStory(t, "a", "b")
 	create := func() {

@@ -5,6 +5,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	. "example.com/podsequence/test/harness/builders"
+	"example.com/podsequence/test/harness/slow"
 )
 
 // vertex is a group of the one pod of its name that depends on others.
@@ -20,6 +21,7 @@ func (s *story) diamond() *SequenceWrapper {
 var corners = []string{"top", "right", "left", "db"}
 
 func TestAGraphStartsInOrder(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	for name, makePod := range map[string]func(*story, string){
 		"held by the scheduler": func(s *story, name string) { s.createPods(s.pod(name)) },
@@ -55,6 +57,7 @@ func TestAGraphStartsInOrder(t *testing.T) {
 }
 
 func TestAGroupThatDependsOnNone(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	s.Create(s.sequence("shop").Group(vertex("db")).Group(vertex("free")).Pods("last", "last").Obj())
@@ -67,6 +70,7 @@ func TestAGroupThatDependsOnNone(t *testing.T) {
 }
 
 func TestAGraphThatIsEnforcedContinuously(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	s.Create(s.sequence("shop").Mode(v1alpha1.Continuous).Group(vertex("db")).Group(vertex("left", "db")).Group(vertex("right", "db")).
@@ -90,6 +94,7 @@ func TestAGraphThatIsEnforcedContinuously(t *testing.T) {
 }
 
 func TestAGraphOnEachNode(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newNodeStory(t, "a")
 	group := func(tier string, dependsOn ...string) v1alpha1.PodGroup {
@@ -110,6 +115,7 @@ func TestAGraphOnEachNode(t *testing.T) {
 
 // An edit of a graph voids what it changes, and what depends on that.
 func TestAnEditOfAGraph(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	s.Create(s.diamond().Obj())

@@ -11,6 +11,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/test/harness/slow"
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
@@ -30,6 +31,7 @@ func TestAGroupThatMustCompleteWaitsForTheWholeJob(t *testing.T) {
 }
 
 func TestAnIndexedJob(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	job := s.job("load", "load", 2, 2)
@@ -45,6 +47,7 @@ func TestAnIndexedJob(t *testing.T) {
 }
 
 func TestAJobThatIsCompleteSatisfiesAGroupThatMustBeReady(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	job := s.job("load", "load", 2, 1)
@@ -71,6 +74,7 @@ func (s *story) jobCondition(name string, kind batchv1.JobConditionType) bool {
 }
 
 func TestAJobMayRetryWithinItsLimit(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	job := s.job("load", "load", 1, 1)
@@ -91,6 +95,7 @@ func TestAJobMayRetryWithinItsLimit(t *testing.T) {
 }
 
 func TestAFailedJobFailsItsSequenceUntilItIsMadeAgain(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	for name, group := range map[string]v1alpha1.PodGroup{"must complete": completed("load"), "must be ready": tier("load")} {
 		t.Run(name, func(t *testing.T) {
@@ -113,6 +118,7 @@ func TestAFailedJobFailsItsSequenceUntilItIsMadeAgain(t *testing.T) {
 }
 
 func TestOnlyTheNewestJobOfACronJobCounts(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	cron := &batchv1.CronJob{
@@ -141,6 +147,7 @@ func TestOnlyTheNewestJobOfACronJobCounts(t *testing.T) {
 }
 
 func TestAFinishedJobIsRemovedWhileBothProgramsAreDown(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStoryIn(t, exclusively(t))
 	s.Create(s.sequence("shop").Group(completed("load")).Pods("Application", "app").Obj(), s.job("load", "load", 1, 1))

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/test/harness/slow"
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
@@ -69,6 +70,7 @@ func (s *story) inTheInstallation(pod *st.PodWrapper) *st.PodWrapper {
 
 // In lite mode no scheduler of ours holds a pod: the gating policy adds the gate to pods with the label.
 func TestLiteModeAddsTheGateToPodsWithTheLabel(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	env := startCluster(t, controlplane.Options{
 		LeaderElection: true, Installation: "lite",

@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"example.com/podsequence/test/harness/slow"
 	"example.com/podsequence/test/ordercheck"
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
@@ -61,6 +62,7 @@ func (s *story) awaitLeader(program, before string) (leader string) {
 func isLeases(r *http.Request) bool { return strings.Contains(r.URL.Path, "/leases/") }
 
 func TestFailOver(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	env := electingCluster(t)
 	for _, program := range []string{controlplane.PodSequenceScheduler, controlplane.PodSequenceController} {

@@ -12,11 +12,13 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/harness/slow"
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // Lite mode: nothing but manifests/lite is applied, and the controller runs as its Deployment says, with its permissions.
 func TestLiteMode(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	env := startCluster(t, controlplane.Options{
 		AuditLog: true, LeaderElection: true, Installation: "lite",

@@ -9,11 +9,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/harness/slow"
 )
 
 // The simulated kubelet does not report on pods anew when a test boots its node: so the API says what it says before a kubelet
 // reports.
 func TestANodeThatBoots(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	t.Run("new pods wait until the driver is ready anew", func(t *testing.T) {
 		s := newNodeStory(t, "a")

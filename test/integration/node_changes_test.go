@@ -10,10 +10,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/harness/slow"
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 func TestADriverThatIsNotReadyAnyMore(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	t.Run("a driver that restarts: new pods avoid its node, running ones stay", func(t *testing.T) {
 		s := newNodeStory(t, "a", "b")
@@ -92,6 +94,7 @@ func TestADriverThatIsNotReadyAnyMore(t *testing.T) {
 }
 
 func TestNodesThatChangeWhilePodsWait(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	t.Run("a node is added that a pod is pinned to", func(t *testing.T) {
 		s := newNodeStory(t)
@@ -189,6 +192,7 @@ func (s *nodeStory) setNodeReady(name string, status corev1.ConditionStatus) {
 
 // A taint leaves the pod of a DaemonSet running and ready, and its controller wants one pod less.
 func TestAPodOfADaemonSetOnANodeThatItLostStandsInForNoOther(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newNodeStory(t, "a", "b")
 	set := s.daemonSet("agent", "agent")

@@ -9,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/podsequence/test/harness/slow"
 )
 
 // changeNodeStatus changes what a kubelet reports of its node.
@@ -23,6 +25,7 @@ func (s *nodeStory) changeNodeStatus(name string, change func(*corev1.Node)) {
 // Pods that ask for a device name no node: they wait for the device plugin of the nodes that will have it, and not for a node that
 // will not.
 func TestPodsThatAskForADeviceWaitForItsPlugin(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newNodeStory(t)
 	s.addNode("plain")
@@ -49,6 +52,7 @@ func TestPodsThatAskForADeviceWaitForItsPlugin(t *testing.T) {
 
 // A kubelet that is silent changes nothing about its pods: what is known of the node says why they are not ready.
 func TestStatusSaysThatANodeIsNotReady(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newNodeStory(t, "a")
 	s.Create(s.driverThenApp().Obj(), s.driver())

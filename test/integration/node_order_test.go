@@ -10,6 +10,7 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/test/harness/slow"
 )
 
 // evenly spreads a workload's pods over nodes.
@@ -175,6 +176,7 @@ func TestPodsGoToANodeOnceItsDriverIsReady(t *testing.T) {
 
 // A node whose driver is not coming must not keep pods from being seen by those who could help.
 func TestPodsAreNotHeldForNodesTheyCannotUse(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	t.Run("a DaemonSet that does not tolerate a node is not waited for there", func(t *testing.T) {
 		s := newNodeStory(t)

@@ -7,6 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	"example.com/podsequence/test/harness/slow"
 )
 
 const (
@@ -32,6 +34,7 @@ func requesting(p *st.PodWrapper, name corev1.ResourceName, amount string) *st.P
 // No more pods are held for nodes on the way than fit there. Autoscalers add nodes for pods that are unschedulable, and need not
 // wait until the driver of the first node is ready.
 func TestNoMorePodsAreHeldForANodeThanFitThere(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	t.Run("by what the node offers", func(t *testing.T) {
 		s := newNodeStory(t)

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/test/harness/slow"
 )
 
 // What is written for the cluster's own scheduler, with a gate, works unchanged: the routing policy of our installation
@@ -61,6 +62,7 @@ func TestGatedPodsOfTheDefaultSchedulerAreRouted(t *testing.T) {
 }
 
 func TestAGatedPodOfAnotherSchedulerInNodeScopeStaysGated(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newNodeStory(t, "a")
 	s.Create(s.driverThenApp().Obj(), s.driver())
@@ -81,6 +83,7 @@ func TestAGatedPodOfAnotherSchedulerInNodeScopeStaysGated(t *testing.T) {
 
 // What gated pods of the stock scheduler say, such as those that another controller left, ends their wait.
 func TestGatedPodsOfBeforeTheMigrationComeToOurSchedulerByTheCommandOfTheirMessage(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newNodeStory(t, "a")
 	s.awaitRouting()

@@ -12,6 +12,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/harness/slow"
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
@@ -72,6 +73,7 @@ func TestStatusOfNodes(t *testing.T) {
 
 // A controller that starts anew knows from status alone that a driver was ready on a node: it never saw that.
 func TestWhatStatusRemembersOfANodeOutlastsTheController(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newNodeStoryIn(t, exclusively(t), "a", "b")
 	late := s.perNode("storage").Label("Driver", "tier", "driver").Timeout("1h", v1alpha1.TimeoutContinue).Label("Application", "tier", "app")

@@ -11,11 +11,13 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/harness/slow"
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // The application was promised the only room into which the database, for which it waits again, could move.
 func TestAHeldPodGivesBackTheRoomThatItWasPromised(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newNodeStory(t, "first", "second")
 	s.promiseRoomToTheApplication()
@@ -24,6 +26,7 @@ func TestAHeldPodGivesBackTheRoomThatItWasPromised(t *testing.T) {
 }
 
 func TestAHeldPodGivesBackItsRoomAfterARestart(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newNodeStoryIn(t, exclusively(t), "first", "second")
 	s.promiseRoomToTheApplication()
@@ -37,6 +40,7 @@ func TestAHeldPodGivesBackItsRoomAfterARestart(t *testing.T) {
 
 // A pod that may be scheduled keeps its nomination, though this scheduler does not know that yet when it starts.
 func TestARestartKeepsTheNominationOfAReleasedPod(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newNodeStoryIn(t, exclusively(t), "first", "second")
 	s.promiseRoomToTheApplication()

@@ -7,10 +7,12 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/test/harness/slow"
 )
 
 // What happens to objects while the controller is down counts once it is back.
 func TestObjectsChangeWhileTheControllerIsDown(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStoryIn(t, exclusively(t))
 	k := s.installedCertificates()
@@ -59,6 +61,7 @@ func TestObjectsChangeWhileTheControllerIsDown(t *testing.T) {
 
 // A restart changes no record of an object that stays as it is, also if the object does not say since when.
 func TestARestartKeepsSinceWhenAnObjectIsReady(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStoryIn(t, exclusively(t))
 	k := s.installedCertificates()

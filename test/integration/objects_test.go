@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/test/harness/slow"
 )
 
 // The operator, the permission and the certificate come one after another, long after the sequence and the pods.
@@ -54,6 +55,7 @@ func TestPodsWaitForAnObjectOfAKindThatComesLater(t *testing.T) {
 
 // An object that its controller has not seen has no status. kstatus alone would take it for finished.
 func TestAnObjectWithoutAStatusIsNotCurrent(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	k := s.installedCertificates()
@@ -67,6 +69,7 @@ func TestAnObjectWithoutAStatusIsNotCurrent(t *testing.T) {
 }
 
 func TestAGroupMayHaveMembersAndObjects(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	k := s.installedCertificates()
@@ -83,6 +86,7 @@ func TestAGroupMayHaveMembersAndObjects(t *testing.T) {
 
 // The sequence of one team waits for that of another.
 func TestASequenceWaitsForASequence(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	data := v1alpha1.ObjectReference{
@@ -104,6 +108,7 @@ func TestASequenceWaitsForASequence(t *testing.T) {
 
 // In Continuous an object that is no longer as required closes its group, also for its kind.
 func TestAnObjectThatIsNoLongerReadyClosesAContinuousGroup(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	k := s.installedCertificates()
@@ -139,6 +144,7 @@ func TestAnObjectThatIsNoLongerReadyClosesAContinuousGroup(t *testing.T) {
 
 // A PodSequence sees its own namespace, whatever its role allows the controller.
 func TestAPodSequenceWaitsForNothingOfTheCluster(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	s.Create(s.sequence("shop").Objects("Storage", v1alpha1.ObjectReference{
@@ -152,6 +158,7 @@ func TestAPodSequenceWaitsForNothingOfTheCluster(t *testing.T) {
 
 // Secrets cannot be waited for unless somebody permits it.
 func TestSecretsAreNotReadable(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	s.Create(&corev1.Secret{ObjectMeta: s.Meta("password")})
@@ -164,6 +171,7 @@ func TestSecretsAreNotReadable(t *testing.T) {
 
 // A ClusterPodSequence waits for the definition of a kind, and for an object of it.
 func TestAClusterPodSequenceWaitsForADefinition(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	k := s.newCertificates()

@@ -10,6 +10,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/harness/slow"
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
@@ -85,6 +86,7 @@ func BenchmarkThousandObjects(b *testing.B) {
 
 // In one namespace 100 objects turn ready at once, and each pod that waits for one of them starts.
 func TestManyObjectsOfANamespaceTurnReady(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	const many = 100
 	s := newStory(t)

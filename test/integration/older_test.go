@@ -3,12 +3,14 @@ package integration
 import (
 	"testing"
 
+	"example.com/podsequence/test/harness/slow"
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // An API server that does not serve everything that our scheduler code knows: without emulation an informer of a kind that is
 // not served never syncs, and no pod is ever scheduled. `make compat` tells more stories, on older releases themselves.
 func TestTheSchedulerEmulatesAnOlderAPIServer(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	older := []string{"--emulated-version=1.34"}
 	env := startCluster(t, controlplane.Options{ExtraArgs: map[string][]string{

@@ -16,6 +16,7 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	. "example.com/podsequence/test/harness/builders"
 	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/harness/slow"
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
@@ -112,6 +113,7 @@ func (s *story) awaitHeldFor(name, what string) {
 }
 
 func TestTheFirstGroupThatMatchesHasThePod(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	s.Create(s.sequence("shop").Pods("Named", "b").Label("Labelled", "tier", "b").Pods("Last", "last").Obj())
@@ -124,6 +126,7 @@ func TestTheFirstGroupThatMatchesHasThePod(t *testing.T) {
 }
 
 func TestASequenceThatComesAfterItsPods(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	t.Run("gated pods wait for it, and then go in its order", func(t *testing.T) {
 		s := newStory(t)
@@ -155,6 +158,7 @@ func TestASequenceThatComesAfterItsPods(t *testing.T) {
 }
 
 func TestANamedPodThatDoesNotExistYetKeepsTheNextGroupHeld(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	s.Create(s.sequence("shop").Pods("Database", "db-0", "db-1").Pods("Application", "app").Obj())
@@ -171,6 +175,7 @@ func TestANamedPodThatDoesNotExistYetKeepsTheNextGroupHeld(t *testing.T) {
 
 // The scheduler's own informer leaves out pods that have completed: to it they look deleted.
 func TestAPodThatCompletesLetsTheNextGroupGo(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStoryIn(t, exclusively(t))
 	s.Create(s.sequence("shop").Pods("Migration", "migrate").Pods("Application", "app").Obj())
@@ -187,6 +192,7 @@ func TestAPodThatCompletesLetsTheNextGroupGo(t *testing.T) {
 }
 
 func TestAPodThatIsNeverReadyKeepsTheNextGroupHeld(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	s.Create(s.threeTiers().Obj())
@@ -201,6 +207,7 @@ func TestAPodThatIsNeverReadyKeepsTheNextGroupHeld(t *testing.T) {
 }
 
 func TestStatusCountsTheReadyPodsOfTheCurrentGroup(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	s.Create(s.sequence("shop").Pods("Database", "db-0", "db-1", "db-2").Pods("Application", "app").Obj())
@@ -218,6 +225,7 @@ func TestStatusCountsTheReadyPodsOfTheCurrentGroup(t *testing.T) {
 }
 
 func TestReplacementAndScaleUpOfAReleasedGroupGoStraightThrough(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	s.Create(s.sequence("shop").Pods("Database", "db").Label("Application", "tier", "app").Pods("Frontend", "web").Obj())

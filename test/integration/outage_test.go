@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/harness/slow"
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
@@ -27,6 +28,7 @@ const (
 var ourPrograms = []string{controlplane.PodSequenceScheduler, controlplane.PodSequenceController}
 
 func TestProgramsActSoonAfterAnOutageOfTheAPIServer(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	for _, tc := range []struct {
 		sentence       string
@@ -67,6 +69,7 @@ func TestProgramsActSoonAfterAnOutageOfTheAPIServer(t *testing.T) {
 }
 
 func TestProgramsWaitForTheAPIServerAtTheirStart(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	env := startCluster(t, controlplane.Options{})
 	s := newStoryIn(t, env)

@@ -17,11 +17,13 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/harness/slow"
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // A pod that nobody released in its turn says nothing about the groups before its own.
 func TestAPodBoundBeforeItsSequenceProvesNothing(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	t.Run("a pod of our scheduler that was bound before the sequence was created", func(t *testing.T) {
 		s := newStory(t)
@@ -85,6 +87,7 @@ func (s *story) expectProof(name string) {
 }
 
 func TestReleasedPodsCarryTheProof(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	s.Create(s.sequence("shop").Pods("Database", "db").Pods("Application", "app", "gated", "stock").Obj())
@@ -103,6 +106,7 @@ func TestReleasedPodsCarryTheProof(t *testing.T) {
 // Both programs are away while the pods of the first tier go, and with them everything that could be seen of it; what status
 // says is removed too. The proof on a pod of the second tier is all there is.
 func TestTheProofKeepsProgress(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	for name, makeLater := range map[string]func(s *story){
 		"for our scheduler":    func(s *story) { s.createPods(s.gated("later")) },
@@ -203,6 +207,7 @@ func TestOnlyOurProgramsWriteTheProof(t *testing.T) {
 // Without the policy everybody who may annotate a pod can write the proof that it was released. On a pod that is held it is not
 // believed, by either program, nor after a restart.
 func TestAForgedProofOnAHeldPodReleasesNobody(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	env := exclusively(t)
 	t.Cleanup(func() { assert.NoError(t, env.Apply(context.Background(), "sandbox")) })

@@ -11,6 +11,7 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	. "example.com/podsequence/test/harness/builders"
 	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/harness/slow"
 )
 
 // reachable is a condition that an operator sets.
@@ -28,6 +29,7 @@ func (s *story) operatorSays(name string, reached corev1.ConditionStatus) {
 }
 
 func TestWorkersStartWhenTheirLeaderHasStarted(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	s.Create(s.sequence("ray").Pods("Leader", "leader").Started().Label("Workers", "tier", "worker").Label("Clients", "tier", "client").Obj())
@@ -46,6 +48,7 @@ func TestWorkersStartWhenTheirLeaderHasStarted(t *testing.T) {
 }
 
 func TestAGroupThatWaitsForAConditionOfItsPods(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	waits := func(s *story) *SequenceWrapper {
 		return s.sequence("shop").Label("Database", "tier", "db").Condition(reachable).Label("Application", "tier", "app")

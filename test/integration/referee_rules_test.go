@@ -12,6 +12,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/harness/slow"
 )
 
 // aWhile is more than the referee allows a scheduler to be behind.
@@ -20,6 +21,7 @@ const aWhile = 4 * time.Second
 // The referee must know what a group asks for besides the pods there are. In each of these a pod is bound by hand although
 // some group before its own has not got it.
 func TestTheRefereeKnowsWhatAGroupWaitsFor(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	t.Run("the second replica of a StatefulSet, of which the first is ready", func(t *testing.T) {
 		s := newStory(t)
@@ -119,6 +121,7 @@ func TestTheRefereeKnowsWhatAGroupWaitsFor(t *testing.T) {
 
 // What our scheduler does on nodes is right.
 func TestTheRefereeIsContentWhereTheDriverIsReady(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	sequence := s.sequence("shop").Label("Driver", "tier", "csi").Pods("Late", "app").Obj()

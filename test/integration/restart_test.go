@@ -10,10 +10,12 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/harness/slow"
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 func TestSchedulerKilledInTheMiddle(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStoryIn(t, exclusively(t))
 	s.Create(s.threeTiers().Obj())
@@ -31,6 +33,7 @@ func TestSchedulerKilledInTheMiddle(t *testing.T) {
 }
 
 func TestTheKindIsInstalledAfterThePrograms(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	env := exclusively(t)
 	ours := []string{controlplane.PodSequenceScheduler, controlplane.PodSequenceController}

@@ -15,11 +15,13 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/harness/slow"
 )
 
 // A backup of a shop that was complete for long: the gates of its pods are lifted, its status says that all groups are passed, and its
 // pods carry proofs. Velero restores pods first, and custom resources after them.
 func TestRestoredPodsWithTheLabelWaitForTheirSequence(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	for name, test := range map[string]struct {
 		gated      bool // the pods were created with gates, which have been lifted since
@@ -55,6 +57,7 @@ func TestRestoredPodsWithTheLabelWaitForTheirSequence(t *testing.T) {
 
 // Nothing holds such pods, so all start at once. What can be done is to say so.
 func TestRestoredPodsThatStartTooEarlyAreReported(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	for name, test := range map[string]struct {
 		withStatus            []string
@@ -100,6 +103,7 @@ func TestRestoredPodsThatStartTooEarlyAreReported(t *testing.T) {
 
 // The list of priorities in docs/howto/backup-and-restore.md has this order.
 func TestPodsStartInOrderWhenPodSequencesAreRestoredFirst(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	for name, withStatus := range map[string][]string{"without status": nil, "with the status of the sequence": {cluster.PodSequences}} {
 		t.Run(name, func(t *testing.T) {
@@ -117,6 +121,7 @@ func TestPodsStartInOrderWhenPodSequencesAreRestoredFirst(t *testing.T) {
 
 // A restore leaves objects alone that exist. So where only the pods were lost, the sequence is the same one, and as far as it was.
 func TestRestoredPodsOfASequenceThatWasNotLost(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	for name, deleted := range map[string]bool{"start at once": false, "start in order when the sequence is deleted first": true} {
 		t.Run(name, func(t *testing.T) {

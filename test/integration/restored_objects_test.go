@@ -10,11 +10,13 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	. "example.com/podsequence/test/harness/builders"
 	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/harness/slow"
 )
 
 // A tool that restores objects gives them new UIDs and no status, so nothing is left that says what was passed. Its order is
 // pods, workloads, and then what it knows nothing of.
 func TestRestoredObjectsWithoutAFinishedJob(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	s.completeShop()
@@ -56,6 +58,7 @@ func TestRestoredObjectsWithoutAFinishedJob(t *testing.T) {
 
 // A shop of which all is in the backup needs nobody to do anything: it starts in order.
 func TestRestoredObjectsOfAWholeShop(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	s.completeShop()

@@ -20,6 +20,7 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence"
 	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/harness/slow"
 )
 
 // storedKind is a kind of ours, of which earlier releases stored objects.
@@ -76,6 +77,7 @@ func readInto[T any](t *testing.T, object map[string]any) any {
 // It runs before the parallel tests: beside ten of them, an API server on a slow machine takes longer over a definition of so many
 // versions than it gives a request.
 func TestStoredObjectsOfEveryEarlierDefinitionReadTheSame(t *testing.T) {
+	slow.Test(t)
 	s := newStory(t)
 	for plural, kind := range storedKinds {
 		t.Run(plural, func(t *testing.T) {

@@ -16,9 +16,11 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/harness/slow"
 )
 
 func TestSampleTeamsInOrder(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	s.applySample("teams-in-order.yaml")
@@ -35,6 +37,7 @@ func TestSampleTeamsInOrder(t *testing.T) {
 }
 
 func TestSampleDatabaseOfAnOperator(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	s.serve("postgresql.cnpg.io", "Cluster", "clusters", apiextensionsv1.NamespaceScoped)
@@ -70,6 +73,7 @@ func TestSampleDatabaseOfAnOperator(t *testing.T) {
 
 // The sample is about the namespaces cert-manager and shop. Here both are that of the story.
 func TestSampleCertificatesFirst(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	for _, object := range s.Sample("certificates-first.yaml") {
@@ -111,6 +115,7 @@ func certManagers(kind, namespace, name string) *unstructured.Unstructured {
 }
 
 func TestSampleGPUHealth(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	const label = "feature.node.kubernetes.io~1pci-10de.present"

@@ -22,6 +22,7 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/manifests"
 	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/harness/slow"
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
@@ -56,6 +57,7 @@ func (s *story) createAsWritten(file string) {
 
 // The driver of all nodes is in kube-system, and three namespaces wait for it node by node.
 func TestSampleDriverForAllNamespaces(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	env := startCluster(t, controlplane.Options{})
 	s := newStoryIn(t, env)
@@ -104,6 +106,7 @@ func TestSampleDriverForAllNamespaces(t *testing.T) {
 }
 
 func TestSampleMicroservices(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	s.CreateSample("microservices.yaml", func(object *unstructured.Unstructured) { neverReady(s, object) })
@@ -143,6 +146,7 @@ func TestSampleMicroservices(t *testing.T) {
 
 // The test plays the controller of a kind that we do not know, whose definition has whatever fields.
 func TestSampleLeaderWorker(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	definition := &apiextensionsv1.CustomResourceDefinition{
@@ -198,6 +202,7 @@ func TestSampleLeaderWorker(t *testing.T) {
 }
 
 func TestSampleLabelledChart(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	s.optIn("enabled")

@@ -15,6 +15,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/harness/slow"
 )
 
 // applySample creates what a sample has, but for pods that are not ready, or complete, before the test says so.
@@ -41,6 +42,7 @@ func (s *story) expectNonePlaced(tiers ...string) {
 }
 
 func TestSampleDatabaseInitialisation(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	s.applySample("database-initialisation.yaml")
@@ -62,6 +64,7 @@ func TestSampleDatabaseInitialisation(t *testing.T) {
 }
 
 func TestSampleTiersWithWaits(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	s.applySample("tiers-with-waits.yaml")
@@ -75,6 +78,7 @@ func TestSampleTiersWithWaits(t *testing.T) {
 }
 
 func TestSampleQuorumStart(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	s.applySample("quorum-start.yaml")
@@ -87,6 +91,7 @@ func TestSampleQuorumStart(t *testing.T) {
 }
 
 func TestSampleLeaderStartsFirst(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	s.applySample("leader-starts-first.yaml")
@@ -101,6 +106,7 @@ func TestSampleLeaderStartsFirst(t *testing.T) {
 }
 
 func TestSampleReachableDatabase(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	s.applySample("reachable-database.yaml")
@@ -114,6 +120,7 @@ func TestSampleReachableDatabase(t *testing.T) {
 }
 
 func TestSampleGPUWorkers(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	for _, name := range []string{"node-2", "node-3"} {
@@ -170,6 +177,7 @@ func (s *story) awaitSeenByDaemonSets(label string, nodes int32) {
 
 // The last group has every pod of the namespace, so there is no room for a fence in it.
 func TestSampleEverythingElseLast(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	s.applySample("everything-else-last.yaml")
@@ -187,6 +195,7 @@ func TestSampleEverythingElseLast(t *testing.T) {
 }
 
 func TestSampleOrderedRollout(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	s.applySample("ordered-rollout.yaml")

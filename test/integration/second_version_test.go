@@ -11,11 +11,13 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/harness/slow"
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // docs/contributing/api-versions.md says how a second version of the kind will come: with the same schema, and without a webhook.
 func TestASecondVersionOfTheKindKeepsWhatIsStored(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStoryIn(t, startCluster(t, controlplane.Options{}))
 	s.Create(s.threeTiers().Obj())

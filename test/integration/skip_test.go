@@ -7,6 +7,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/harness/slow"
 )
 
 // setSkip says of a group whether others wait for it.
@@ -16,6 +17,7 @@ func (s *story) setSkip(sequence string, group int, skip bool) {
 }
 
 func TestNobodyWaitsForAGroupWithSkip(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	for _, mode := range []v1alpha1.EnforcementMode{v1alpha1.BootstrapOnly, v1alpha1.Continuous} {
 		t.Run(string(mode), func(t *testing.T) {
@@ -47,6 +49,7 @@ func TestNobodyWaitsForAGroupWithSkip(t *testing.T) {
 }
 
 func TestSkipOnEachNode(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newNodeStory(t, "a")
 	s.Create(s.driverThenApp().Obj(), s.driver())
@@ -66,6 +69,7 @@ func TestSkipOnEachNode(t *testing.T) {
 
 // Groups that depend on a group with skip still wait for what that group itself waits for.
 func TestSkipInAGraph(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	sequence := s.diamond()

@@ -8,11 +8,13 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/harness/slow"
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // Resource versions of two etcds have nothing to do with each other.
 func TestSplitStorage(t *testing.T) {
+	slow.Test(t)
 	for name, resource := range map[string]string{
 		"Deployments are in an etcd of their own": "apps/deployments",
 		"pods are in an etcd of their own":        "/pods",

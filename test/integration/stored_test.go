@@ -14,11 +14,13 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/harness/slow"
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // Sequences may have been stored when the definition of their kind allowed more than it does today.
 func TestSequencesThatCannotBeRead(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	env := exclusively(t)
 	ours := []string{controlplane.PodSequenceScheduler, controlplane.PodSequenceController}

@@ -9,6 +9,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/harness/slow"
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
@@ -46,6 +47,7 @@ func TestSuspendReleasesNothingMore(t *testing.T) {
 }
 
 func TestASequenceCreatedSuspendedReleasesNothing(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	sequence := s.threeTiers().Obj()
@@ -58,6 +60,7 @@ func TestASequenceCreatedSuspendedReleasesNothing(t *testing.T) {
 }
 
 func TestSuspendWinsOverDryRun(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	sequence := s.threeTiers().Obj()
@@ -77,6 +80,7 @@ func TestSuspendWinsOverDryRun(t *testing.T) {
 
 // Where no driver is on the way a pod that waits for one is scheduled, so that an autoscaler sees it, and loses its gate for that.
 func TestAGateThatIsLiftedReleasesNothingOnNodesOfASuspendedSequence(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newNodeStory(t, "a")
 	sequence := s.driverThenApp().Obj()
@@ -88,6 +92,7 @@ func TestAGateThatIsLiftedReleasesNothingOnNodesOfASuspendedSequence(t *testing.
 }
 
 func TestSuspendAndAppendDoNotVoidProgress(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStoryIn(t, exclusively(t))
 	s.Create(s.sequence("shop").Pods("Database", "db").Group(tier("app")).Obj())

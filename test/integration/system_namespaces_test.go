@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/test/harness/slow"
 )
 
 const installation = "podsequence-system"
@@ -130,6 +131,7 @@ func podsOfPodSequenceAreNeverHeld(t *testing.T, env *environment) {
 
 // The opt-in of the namespace where PodSequence runs does not count.
 func TestTheNamespaceOfTheInstallationDoesNotOptIn(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	s.label(installation, optIn, "enabled")
@@ -146,6 +148,7 @@ func TestTheNamespaceOfTheInstallationDoesNotOptIn(t *testing.T) {
 
 // kubectl shows what the policy says: nobody is refused.
 func TestWarningsOfClusterPodSequences(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	output := ""
@@ -173,6 +176,7 @@ Y`)
 
 // The Job controller counts activeDeadlineSeconds while the pods of a Job are held, as docs/contributing/traps.md and lint say.
 func TestTheDeadlineOfAJobRunsWhileItsPodsAreHeld(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	s.Create(s.sequence("shop").Pods("Database", "db").Label("Migration", "tier", "migration").Complete().Obj())

@@ -12,6 +12,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/harness/slow"
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
@@ -49,6 +50,7 @@ func (s *story) awaitRunning(name string) {
 
 // The programs run as they are shipped here.
 func TestPodsWithoutAReadinessProbe(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	env := startCluster(t, controlplane.Options{UnprobedReadySeconds: new(int32(unprobedReady / time.Second))})
 	start := func(t *testing.T) *story {

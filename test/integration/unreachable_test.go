@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 
 	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/harness/slow"
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
@@ -23,6 +24,7 @@ import (
 // beside another leader. In a cluster the kubelet starts them again; the sandbox does not, so the tests do.
 
 func TestAPIServerUnreachableForLongerThanALease(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	env := electingCluster(t)
 	kubelet := env.startKubelet(t, controlplane.PodSequenceScheduler, controlplane.PodSequenceController)
@@ -65,6 +67,7 @@ func TestAPIServerUnreachableForLongerThanALease(t *testing.T) {
 
 // A leader that is cut off ends, and leaves the work to one that is not.
 func TestLeaderIsCutOff(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	env := electingCluster(t)
 	for _, program := range []string{controlplane.PodSequenceScheduler, controlplane.PodSequenceController} {

@@ -14,6 +14,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/manifests"
+	"example.com/podsequence/test/harness/slow"
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
@@ -43,6 +44,7 @@ func anEarlierRelease(t *testing.T) release {
 // none is forgotten, and what was passed before stays passed, though the pods that passed it are gone. `make upgrade-test` does so
 // from a real earlier release, and back to it, with a thousand pods.
 func TestUpgradeAndRollBackWhilePodsAreHeld(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	changes, podsOfShop := map[string][2]release{"upgrade": {anEarlierRelease(t), thisRelease(t)}}, int32(10)
 	if *earlierRelease != "" {

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/test/harness/slow"
 )
 
 // object is a reference with all fields that must be there, and more.
@@ -14,6 +15,7 @@ func object(more string) string {
 
 // What groups wait for beside pods, in a PodSequence.
 func TestValidationOfWhatGroupsAwait(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	tests := awaitedRules("")
 	tests["an object with a namespace"] = ruleTest{
@@ -25,6 +27,7 @@ func TestValidationOfWhatGroupsAwait(t *testing.T) {
 
 // What groups wait for beside pods, in a ClusterPodSequence.
 func TestValidationOfWhatGroupsAwaitAcrossNamespaces(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	tests := awaitedRules("namespaces: [a], ")
 	tests["an object with a namespace"] = ruleTest{spec: `{podGroups: [{objects: [` + object(", namespace: data") + `]}]}`}

@@ -16,10 +16,12 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/harness/slow"
 )
 
 // Values that no group can mean. Each is refused with the field, the value and what to write instead.
 func TestValuesThatNoGroupCanMeanAreRefusedByName(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	for name, kind := range map[string]struct {
 		schema.GroupVersionKind
@@ -91,6 +93,7 @@ func boundRules(home string) map[string]ruleTest {
 
 // The first group that is wrong is named, also in the largest sequence.
 func TestTheLargestSequenceIsRefusedForItsLastGroup(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	name := func(i int) string { return fmt.Sprintf("%s%03d", strings.Repeat("x", 60), i) }
 	spec := func(last string) string {
@@ -115,6 +118,7 @@ func TestTheLargestSequenceIsRefusedForItsLastGroup(t *testing.T) {
 
 // Values that today's definition refuses may have been stored by an earlier one. Whoever changes something else is not kept from it.
 func TestStoredValuesThatAreRefusedToday(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	earlier := readEarlierDefinitions(t, "podsequences")

@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/assert"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/test/harness/slow"
 )
 
 // groupRules are the rules on what both kinds say of groups. home is what a group of the kind says of where its pods live.
@@ -139,11 +140,13 @@ func groupRules(home string) map[string]ruleTest {
 func groupName(i int) string { return fmt.Sprintf("g%d", i) }
 
 func TestValidationOfGroups(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	checkRules(t, v1alpha1.PodSequenceKind, groupRules(""))
 }
 
 func TestValidationOfClusterPodSequences(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	tests := groupRules(", namespaces: [shop]")
 	own := map[string]ruleTest{

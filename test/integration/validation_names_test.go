@@ -14,11 +14,13 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/harness/slow"
 )
 
 // Names that today's definition refuses may have been stored by an earlier one. They stay, also in an object that is changed, but no
 // group gets such a name any more.
 func TestStoredNamesOfGroupsThatAreRefusedToday(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	earlier := readEarlierDefinitions(t, "podsequences")

@@ -12,6 +12,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/harness/slow"
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
@@ -26,6 +27,7 @@ func overAt(since time.Time, duration time.Duration) time.Time {
 }
 
 func TestTheNextGroupWaitsUntilTheWaitIsOver(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	s.Create(s.sequence("shop").Group(waiting("20s", "db")).Pods("Application", "app").Obj())
@@ -38,6 +40,7 @@ func TestTheNextGroupWaitsUntilTheWaitIsOver(t *testing.T) {
 }
 
 func TestABreakBeginsTheWaitAgain(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	s.Create(s.sequence("shop").Group(waiting("20s", "db")).Pods("Application", "app").Obj())
@@ -56,6 +59,7 @@ func TestABreakBeginsTheWaitAgain(t *testing.T) {
 }
 
 func TestARestartNeitherShortensNorRestartsAWait(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStoryIn(t, exclusively(t))
 	const wait = 30 * time.Second
@@ -73,6 +77,7 @@ func TestARestartNeitherShortensNorRestartsAWait(t *testing.T) {
 }
 
 func TestAReadyTimeInTheFutureCountsAsNow(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	s := newStory(t)
 	s.Create(s.sequence("shop").Group(waiting("1s", "db")).Pods("Application", "app").Obj())

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/test/harness/slow"
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
@@ -47,6 +48,7 @@ func refuse(w http.ResponseWriter, err *apierrors.StatusError) {
 }
 
 func TestWatches(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	env := exclusively(t)
 	require.NoError(t, env.Kill(t.Context(), controlplane.PodSequenceScheduler))

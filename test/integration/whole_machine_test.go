@@ -10,6 +10,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/test/harness/slow"
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
@@ -21,6 +22,7 @@ var heavy cluster.Turns
 // Each of many nodes has a driver and two pods that wait for it. The drivers turn ready one after another as fast as the
 // API server takes it; measured is the time until the pods are bound.
 func TestManyNodes(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	heavy.Take(t)
 	const nodes, perNode = 250, 2
@@ -52,6 +54,7 @@ func TestManyNodes(t *testing.T) {
 
 // Large sequences have a cluster of their own: taking them down would keep the next test's cluster busy.
 func TestLarge(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	heavy.Take(t)
 	env := startCluster(t, controlplane.Options{})
@@ -61,6 +64,7 @@ func TestLarge(t *testing.T) {
 
 // Whatever is killed in the middle of a sequence, and started again, the sequence completes and the referee is content.
 func TestKilledInTheMiddle(t *testing.T) {
+	slow.Test(t)
 	t.Parallel()
 	heavy.Take(t)
 	env := startCluster(t, controlplane.Options{})

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
 
+	"example.com/podsequence/test/harness/slow"
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
@@ -40,6 +41,7 @@ const clusterTimeout = 3 * time.Minute
 
 // TestCluster uses one cluster for everything and ends it last.
 func TestCluster(t *testing.T) {
+	slow.Test(t)
 	ctx, cancel := context.WithTimeout(t.Context(), clusterTimeout)
 	defer cancel()
 	options := controlplane.Options{
