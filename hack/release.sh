@@ -19,6 +19,7 @@ for chart in podsequence podsequence-crds; do
   cmp -s "charts/$chart/values.yaml" "$older" ||
     fail "$older is not charts/$chart/values.yaml: copy it there, so that tests upgrade from this release, and commit it before the tag"
 done
+hack/long-runs.sh 0 || fail "the long runs are not those of this release: run them again, and commit their pages before the tag"
 [[ $IMG != *@* ]] || fail "IMG must be REPOSITORY:TAG, is $IMG"
 # A build takes long: what signing needs is looked at first.
 if [[ -n $KEY ]]; then

@@ -22,10 +22,11 @@ const outDirectory = "bin/compat/tests"
 func main() {
 	controlPlane := flag.String("control-plane", "", "`DIRECTORY` with the control plane programs of the release; if empty, those of the sandbox")
 	some := flag.String("features", "", "test only the features that match this `REGEXP`; results of the others are kept")
+	commit := flag.String("commit", "", "`COMMIT` that is tried, for the page")
 	page := flag.Bool("page", false, "only write docs/versions.md from the stored results")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	err := compat(ctx, flag.Arg(0), *controlPlane, *some, *page)
+	err := compat(ctx, flag.Arg(0), *commit, *controlPlane, *some, *page)
 	stop()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "error:", err)
@@ -33,7 +34,7 @@ func main() {
 	}
 }
 
-func compat(ctx context.Context, release, controlPlane, some string, pageOnly bool) error {
+func compat(ctx context.Context, release, commit, controlPlane, some string, pageOnly bool) error {
 	if pageOnly {
 		return writePage()
 	}
@@ -51,6 +52,9 @@ func compat(ctx context.Context, release, controlPlane, some string, pageOnly bo
 	}
 	if results.Release != release {
 		results = newResults(release) // those of another patch release prove nothing
+	}
+	if some == "" || results.Commit == "" {
+		results.Commit = commit
 	}
 	var tried []feature
 	for _, f := range features {

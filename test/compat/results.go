@@ -19,6 +19,8 @@ const pageFile = "docs/versions.md"
 // results are what was found out about one release.
 type results struct {
 	Release string `json:"release"`
+	// Commit is that of the oldest result.
+	Commit string `json:"commit"`
 	// Features says of each that was tried whether it works.
 	Features map[string]bool `json:"features"`
 }
@@ -129,6 +131,13 @@ func tables(all []*results) string {
 		}
 		b.WriteString("\n")
 	}
+	var commits []string
+	for _, r := range all {
+		if r.Release != "" {
+			commits = append(commits, fmt.Sprintf("%s at commit `%s`", strings.TrimPrefix(r.Release, "v"), r.Commit))
+		}
+	}
+	fmt.Fprintf(&b, "\nThese results are of %s.\n", strings.Join(commits, ", "))
 	b.WriteString("\n| before | missing | instead |\n|---|---|---|\n")
 	for _, f := range features {
 		if f.since > 0 {

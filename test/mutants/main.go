@@ -47,6 +47,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	only := flags.String("only", "", "make only the changes with this `text` in their file name or description")
 	page := flags.String("page", "", "page, such as docs/contributing/proof.md, in which to write the results if all changes were made")
+	commit := flags.String("commit", "", "`commit` of the code, for the page")
 	directory := flags.String("dir", ".mutants", "`directory` for results; a change is judged again only after its file has changed")
 	parallel := flags.Int("parallel", 2, "`number` of changes to judge at the same time")
 	timeout := flags.Duration("timeout", 3*time.Minute, "longest time for the tests of one change, such as 3m")
@@ -66,7 +67,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	}
 	fmt.Fprintf(out, "%s, in %s\n", summary(results), time.Since(begin).Round(time.Second))
 	if *page != "" && *only == "" {
-		if err := writePage(*page, results, time.Now()); err != nil {
+		if err := writePage(*page, *commit, results, time.Now()); err != nil {
 			return err
 		}
 	}

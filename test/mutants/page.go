@@ -32,7 +32,7 @@ func summary(results []result) string {
 }
 
 // writePage writes the results into the page.
-func writePage(path string, results []result, now time.Time) error {
+func writePage(path, commit string, results []result, now time.Time) error {
 	text, err := os.ReadFile(path)
 	if err != nil {
 		return fmt.Errorf("read page: %w", err)
@@ -42,16 +42,16 @@ func writePage(path string, results []result, now time.Time) error {
 	if !found || !ended {
 		return fmt.Errorf("find the part of %s to write: it has no lines %q and %q", path, strings.TrimSpace(pageBegin), strings.TrimSpace(pageEnd))
 	}
-	if err := os.WriteFile(path, []byte(before+pageBegin+section(results, now)+pageEnd+after), 0o644); err != nil {
+	if err := os.WriteFile(path, []byte(before+pageBegin+section(commit, results, now)+pageEnd+after), 0o644); err != nil {
 		return fmt.Errorf("write page: %w", err)
 	}
 	return nil
 }
 
 // section is the part of the page.
-func section(results []result, now time.Time) string {
+func section(commit string, results []result, now time.Time) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s, on %s.\n\n| file | what is wrong with the change | caught by |\n|---|---|---|\n", summary(results), now.UTC().Format(time.DateOnly))
+	fmt.Fprintf(&out, "%s, on %s at commit `%s`.\n\n| file | what is wrong with the change | caught by |\n|---|---|---|\n", summary(results), now.UTC().Format(time.DateOnly), commit)
 	for _, r := range results {
 		by := r.catchers()
 		switch {
