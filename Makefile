@@ -105,7 +105,9 @@ site: ## Build the book, docs/, as a static site into dist/site; links to source
 		$(GO) -C hack/site tool hugo --source . --destination '$(CURDIR)/dist/site' --noBuildLock --quiet --panicOnWarning
 
 .PHONY: build
-build: $(PROGRAMS:%=build-%) ## Build all programs into bin/
+build: ## Build all programs into bin/
+	@hack/compile.sh . ./cmd/...
+	@$(MAKE) --no-print-directory -j 2 $(PROGRAMS:%=build-%)
 
 .PHONY: $(PROGRAMS:%=build-%)
 # The sandbox has a module of its own: what etcd, the API server and KWOK need is not what the programs need.
@@ -244,24 +246,54 @@ docker-build: ## Build the images of both programs with Docker, of the name IMG;
 
 ##@ Check
 
-# All packages that tests are linked from, but for those that only a test has.
-test_packages := -deps -test -f '{{if and .GoFiles (ne .Name "main") (not .ForTest) (not .Standard)}}{{.ImportPath}}{{end}}' ./...
+.PHONY: check
+check: ## Check what changed, before each commit: formatting, lint, and the short tests of changed packages and of those that import them; BASE=commit
+	@$(GO) run ./hack/check $(if $(BASE),-base '$(BASE)')
 
 # Tests import a loader of Go plugins, Kustomize's, so that by default the C compiler's linker takes part: twice the work.
+# `make verify` has go vet look at everything.
 go_test := $(GO) test -vet=off -ldflags=-linkmode=internal
 
+# The tests of the product, of which none needs a control plane.
+unit_packages := ./apis/... ./cmd/... ./kinds/... ./pkg/... ./tools/holds/... ./tools/podseqctl/... ./tools/programflags/... ./tools/removal/...
+
+# Those whose packages have locks, atomics or goroutines.
+concurrent = $(shell hack/concurrent.sh)
+
+# The race detector needs a C compiler.
+race := $(if $(shell command -v $$($(GO) env CC)),-race)
+
 # Compilers and tests have memory enough, and too few processors, to collect garbage often.
-test: export GOGC ?= 400
+check test test-all test-unit test-race: export GOGC ?= 400
+
 .PHONY: test
-test: ## Run all tests, on a real control plane where they need one
-	@# Two programs at a time: a linker uses one processor most of the time.
-	@$(MAKE) --no-print-directory -j 2 build build-helm build-gitops
-	@for module in . cmd/sandbox; do \
-		hack/with-progress.sh "compiling what tests of $$module use" $(GO) -C $$module build -v $$($(GO) -C $$module list $(test_packages)) || exit 1; \
-	done
-	@# `make verify` has go vet look at everything.
-	$(go_test) $$($(GO) list ./... | grep -v /test/)
+test: ## Run the tests of the product, and the most important stories on a real control plane
+	@hack/compile.sh . $(unit_packages) ./test/integration
+	@# One compiles for long, the other waits now and then.
+	@$(MAKE) --no-print-directory -j 2 build-sandbox test-unit
+	@$(MAKE) --no-print-directory -j 2 $(PROGRAMS:%=build-%)
+	$(go_test) -short -timeout 30m ./test/integration
+
+.PHONY: test-unit
+test-unit:
+	$(go_test) $(unit_packages)
+
+.PHONY: test-race
+test-race: ## Run the short tests of all packages with locks, atomics or goroutines under the race detector
+ifdef race
+	@FLAGS=-race hack/compile.sh . $(concurrent)
+	$(go_test) -race -short -timeout 30m $(concurrent)
+else
+	@echo '*** The race detector was NOT used: it needs a C compiler ***'
+endif
+
+.PHONY: test-all
+test-all: test test-race ## Run all tests, those that take long and those of the installation, the charts and the images included
+	@$(MAKE) --no-print-directory -j 2 build-helm build-gitops
+	@hack/compile.sh . ./...
+	$(go_test) ./hack/... ./tools/...
 	for module in images charts release; do $(GO) -C hack/$$module test -vet=off ./... || exit 1; done
+	@hack/compile.sh cmd/sandbox ./...
 	$(GO) -C cmd/sandbox test -vet=off -ldflags=-linkmode=internal ./...
 	# Two packages at a time leave a fifth of two processors idle: tests wait for one another. Those that wait most begin first, or they
 	# would be alone at the end. The module of test/bench/schedulerperf has benchmarks only, and takes long to link.
@@ -276,7 +308,7 @@ oracle: ## Compare the engine with the oracle over STEPS random events; two mill
 	PODSEQUENCE_ORACLE_STEPS=$(STEPS) $(GO) test -timeout 24h -run 'TestEngineAgreesWithOracle|TestLate|TestARestart' -v ./pkg/sequence
 
 .PHONY: verify
-verify: ## Check formatting, vet, lint, import directions, and that generated files are up to date
+verify: ## Check formatting, vet, lint, import directions, and that generated files are up to date; modules other than the product's only if they changed, or CI is set
 	@hack/verify.sh
 
 .PHONY: vulncheck
@@ -313,10 +345,10 @@ compat_ldflags = -s -w -X $(version_pkg).gitVersion=v$(compat_release) \
 # The sandbox has the release of go.mod.
 ifeq ($(K8S),$(basename $(KUBERNETES_VERSION)))
 compat: build
-	$(GO) run ./test/compat $(ARGS) v$(KUBERNETES_VERSION)
+	$(GO) run ./test/compat -commit '$(COMMIT)' $(ARGS) v$(KUBERNETES_VERSION)
 else
 compat: build build-control-plane
-	$(GO) run ./test/compat -control-plane $(BIN)/compat/$(K8S) $(ARGS) v$(compat_release)
+	$(GO) run ./test/compat -commit '$(COMMIT)' -control-plane $(BIN)/compat/$(K8S) $(ARGS) v$(compat_release)
 endif
 .PHONY: compat
 compat: ## Run the stories on a control plane of Kubernetes K8S (1.34 or later), and write docs/versions.md; ARGS="-features lite" selects some
@@ -332,7 +364,7 @@ PKG ?= ./test/integration/...
 RUN ?= .
 .PHONY: deflake
 deflake: build ## Repeat the tests of PKG, or those that match RUN, until one fails or you press Ctrl-C
-	@n=0; while $(GO) test -count=1 -failfast -run '$(RUN)' $(PKG) >.deflake.log 2>&1; do \
+	@n=0; while $(GO) test $(race) -count=1 -failfast -run '$(RUN)' $(PKG) >.deflake.log 2>&1; do \
 		n=$$((n + 1)); echo "passed $$n times"; \
 	done; cat .deflake.log; echo "failed after passing $$n times"; exit 1
 
@@ -354,7 +386,7 @@ prove-writes: build ## Kill the programs just before and just after each kind of
 .PHONY: mutants
 mutants: ## Make small wrong changes in the code, one at a time, and report which the tests notice; ARGS="-only verdict.go" selects some, FRESH=1 forgets earlier results, PAGE=1 writes docs/contributing/proof.md
 	$(if $(FRESH),rm -rf .mutants)
-	$(GO) run ./test/mutants $(if $(PAGE),-page docs/contributing/proof.md) $(ARGS)
+	$(GO) run ./test/mutants -commit '$(COMMIT)' $(if $(PAGE),-page docs/contributing/proof.md) $(ARGS)
 
 # An input that reaches new code is not made shorter: that took nearly all the time, and what fails in the engine is shortened by its
 # own tests.

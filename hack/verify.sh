@@ -66,11 +66,13 @@ lint() {
   go -C "$1" tool -modfile="$PWD/hack/tools/go.mod" golangci-lint run --config "$PWD/.golangci.yaml"
 }
 
-# The modules that are not the product's. hack/modules.sh looks at the versions of those that are built with
-# its packages.
+# The modules that are not the product's: all in CI, elsewhere those that changed. hack/modules.sh looks at the versions of those that
+# are built with its packages.
 modules() {
-  local module status=0
+  local module status=0 changed
+  changed=$(go run ./hack/check -modules) || return 1
   for module in hack/images hack/charts hack/release cmd/sandbox test/bench/schedulerperf test/real test/gitops test/ecosystem test/ecosystem/programs/*; do
+    [[ -n ${CI:-} ]] || grep -qxF "$module" <<<"$changed" || continue
     go -C "$module" mod tidy -diff && go -C "$module" vet ./... && lint "$module" || status=1
   done
   return "$status"
@@ -85,6 +87,7 @@ check "generated files" unchanged make --no-print-directory generate -- apis man
 check "alert rules and dashboard" alert_rules
 check "links and examples of the documentation" go test ./test/docs
 check "site" make --no-print-directory site
+check "age of the long runs" hack/long-runs.sh
 check "vet" go vet ./...
 check "import directions and lint" lint .
 

@@ -3,7 +3,7 @@
 #
 #   hack/with-progress.sh "building sandbox" go build -v ./cmd/sandbox
 #
-# The command's output is shown if it fails. `go build -v` names each package it compiles, which is counted.
+# The command's output is shown if it fails. `go build -v` names each package it compiles, which is counted: of OF at most, if that is set.
 set -uo pipefail
 
 what=$1
@@ -20,7 +20,7 @@ told=0
 while kill -0 "$command" 2>/dev/null; do
   if ((SECONDS - began >= told + 5)); then
     told=$((SECONDS - began))
-    printf '%s: %d s, %d packages done\n' "$what" "$told" "$(wc -l <"$output")"
+    printf '%s: %d s, %d%s packages done\n' "$what" "$told" "$(wc -l <"$output")" "${OF:+ of about $OF}"
   fi
   sleep 0.2
 done

@@ -73,7 +73,7 @@ func TestWritePageKeepsTheRest(t *testing.T) {
 	require.NoError(t, writePage(page, "0123456", results, time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)))
 	written, err := os.ReadFile(page)
 	require.NoError(t, err)
-	assert.Equal(t, "before\n"+pageBegin+`3 mutants: 1 caught, 1 survived, 1 harmless, on 2026-01-02 at commit ` + "`0123456`" + `.
+	assert.Equal(t, "before\n"+pageBegin+`3 mutants: 1 caught, 1 survived, 1 harmless, on 2026-01-02 at commit `+"`0123456`"+`.
 
 | file | what is wrong with the change | caught by |
 |---|---|---|
