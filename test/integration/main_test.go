@@ -46,8 +46,10 @@ func TestMain(m *testing.M) {
 	})
 }
 
-// victims are for tests that kill programs and start them again, or do without a part of the installation for a while.
+// victims are for tests that kill programs and start them again, or do without a part of the installation for a while. With one cluster
+// these twenty would be the last that run.
 var victims = cluster.Exclusive{
+	Count:   2,
 	Options: controlplane.Options{AuditLog: true},
 	Begin: func(c *cluster.Cluster) error {
 		c.AtStop(func() error { return writesAreOurs(c) })
@@ -55,7 +57,7 @@ var victims = cluster.Exclusive{
 	},
 }
 
-// exclusively gives a test the cluster of victims until it ends.
+// exclusively gives a test a cluster of victims until it ends.
 func exclusively(t testing.TB) *environment {
 	t.Helper()
 	env, err := withReferee(victims.Take(t), *asDefault, 0)

@@ -18,37 +18,45 @@ func (turns *Turns) Take(t testing.TB) {
 	t.Cleanup(turns.lock.Unlock)
 }
 
-// Exclusive is a cluster that parallel tests have for themselves, one after the other: those that kill programs, or change what
-// there is one of in a cluster. A test leaves all programs running, and the cluster as it found it. After one that failed the
-// next gets a new cluster.
+// Exclusive are clusters each of which one test has for itself at a time: tests that kill programs, or change what there is one of in a
+// cluster. A test leaves all programs running, and the cluster as it found it. After one that failed the next gets a new cluster.
 type Exclusive struct {
 	Options controlplane.Options
 	// Begin, if set, is called with each new cluster.
 	Begin func(*Cluster) error
+	// Count is how many there are at most; 1 if it is 0.
+	Count int
 
-	turns   Turns
-	cluster *Cluster
+	once sync.Once
+	free chan *Cluster // nil for one that has not started
 }
 
-// Take returns the cluster when it is this test's turn, which lasts until the test ends.
+// Take returns a cluster that this test has for itself until it ends.
 func (e *Exclusive) Take(t testing.TB) *Cluster {
 	t.Helper()
-	e.turns.Take(t)
-	if e.cluster == nil {
-		c, err := Start(t.Context(), e.Options)
-		require.NoError(t, err)
-		e.cluster = c
-		stopAtEnd(c)
-		if e.Begin != nil {
-			require.NoError(t, e.Begin(c))
-		}
-	}
-	t.Cleanup(func() {
-		if t.Failed() {
-			e.cluster = nil
+	e.once.Do(func() {
+		e.free = make(chan *Cluster, max(e.Count, 1))
+		for range cap(e.free) {
+			e.free <- nil
 		}
 	})
-	return e.cluster
+	c := <-e.free
+	t.Cleanup(func() {
+		if t.Failed() {
+			c = nil
+		}
+		e.free <- c
+	})
+	if c == nil {
+		started, err := Start(t.Context(), e.Options)
+		require.NoError(t, err)
+		stopAtEnd(started)
+		if e.Begin != nil {
+			require.NoError(t, e.Begin(started))
+		}
+		c = started
+	}
+	return c
 }
 
 // Of clusters that several tests have used, and that Main stops.
