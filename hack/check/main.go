@@ -99,7 +99,14 @@ func checkModule(module string, files []string, base string) (ok bool, err error
 	}
 	lint := []string{"-C", module, "tool", "-modfile=" + filepath.Join(root, "hack/tools/go.mod"), "golangci-lint", "run",
 		"--config", filepath.Join(root, ".golangci.yaml"), "--new-from-rev=" + base, "--whole-files"}
-	ok = shows("go", append(lint, reached.changed...)...)
+	for _, directory := range reached.changed {
+		relative, err := filepath.Rel(module, directory)
+		if err != nil {
+			return false, err
+		}
+		lint = append(lint, "./"+relative)
+	}
+	ok = shows("go", lint...)
 	if len(reached.tested) > 0 {
 		// Tests import a loader of Go plugins, Kustomize's, so that by default the C compiler's linker takes part: twice the work.
 		test := []string{"-C", module, "test", "-short", "-vet=off", "-ldflags=-linkmode=internal"}

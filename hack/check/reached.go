@@ -53,7 +53,7 @@ func packagesOf(module string) ([]aPackage, error) {
 
 // reach is what some changed files have an effect on, as import paths.
 type reach struct {
-	// changed packages have a changed Go file.
+	// changed are the directories of the packages that have a changed Go file.
 	changed []string
 	// tested packages have tests, and have a changed file or import, directly or not, a package that has one.
 	tested []string
@@ -100,7 +100,7 @@ func reachedBy(files []string, all []aPackage) reach {
 	for _, p := range all {
 		tests := append(slices.Clone(p.TestImports), p.XTestImports...)
 		if changed[p.Dir] {
-			r.changed = append(r.changed, p.ImportPath)
+			r.changed = append(r.changed, p.Dir)
 		}
 		switch {
 		case len(p.TestGoFiles)+len(p.XTestGoFiles) == 0, !touched[p.Dir] && !hit[p.ImportPath] && !imports(tests, hit):

@@ -25,7 +25,7 @@ func TestReachedBy(t *testing.T) {
 		"a rule is tested in all packages above it, except on a control plane": {
 			files: []string{"rules/rule.go"},
 			want: reach{
-				changed:        []string{"m/rules"},
+				changed:        []string{"rules"},
 				tested:         []string{"m/rules", "m/engine", "m/cmd"},
 				onControlPlane: []string{"m/story"},
 			},
@@ -36,16 +36,16 @@ func TestReachedBy(t *testing.T) {
 		},
 		"a test is tested alone": {
 			files: []string{"rules/rule_test.go"},
-			want:  reach{changed: []string{"m/rules"}, tested: []string{"m/rules"}},
+			want:  reach{changed: []string{"rules"}, tested: []string{"m/rules"}},
 		},
 		"what only tests import has those tests run": {
 			files: []string{"builders/pods.go"},
-			want:  reach{changed: []string{"m/builders"}, tested: []string{"m/other"}},
+			want:  reach{changed: []string{"builders"}, tested: []string{"m/other"}},
 		},
 		"a page of the documentation reaches no package": {files: []string{"docs/concepts.md"}},
 		"the harness reaches what needs a control plane only": {
 			files: []string{"harness/story.go"},
-			want:  reach{changed: []string{harness}, onControlPlane: []string{"m/story"}},
+			want:  reach{changed: []string{"harness"}, onControlPlane: []string{"m/story"}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
