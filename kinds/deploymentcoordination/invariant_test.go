@@ -34,7 +34,11 @@ import (
 // than one Deployment with pending changes is unpaused, not counting those that a user has unpaused. It works out what is pending
 // in its own, dumb way: this template has never been rolled out since the last other one was.
 func TestAtMostOneRolls(t *testing.T) {
-	for seed := range uint64(8) {
+	seeds := uint64(8)
+	if testing.Short() {
+		seeds = 2
+	}
+	for seed := range seeds {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t, seed)

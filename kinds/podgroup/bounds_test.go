@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"example.com/podsequence/pkg/podgroups"
+	"example.com/podsequence/test/harness/slow"
 )
 
 // remembered is how many bytes of text are remembered of problems.
@@ -27,6 +28,7 @@ func (s *stage) remembered() (bytes int) {
 }
 
 func TestWhatIsRememberedOfProblemsIsBounded(t *testing.T) {
+	slow.Test(t)
 	var pods []client.Object
 	for i := range 200 {
 		pods = append(pods, pod(fmt.Sprintf("p-%03d", i), sized(fmt.Sprint(i, strings.Repeat("x", 100_000)))))

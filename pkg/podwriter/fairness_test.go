@@ -21,6 +21,7 @@ import (
 
 	"example.com/podsequence/pkg/sequence"
 	"example.com/podsequence/pkg/statusbudget"
+	"example.com/podsequence/test/harness/slow"
 )
 
 // crowd is a Decider of a namespace with many pods, and of any other. It holds every pod, or releases every pod.
@@ -84,6 +85,7 @@ func writesBefore(t *testing.T, held bool, askForMany func(*Writer, []types.Name
 }
 
 func TestManyPodsOfOneNamespaceDoNotDelayThoseOfAnother(t *testing.T) {
+	slow.Test(t)
 	t.Run("whose gates are lifted", func(t *testing.T) {
 		before := writesBefore(t, false, func(w *Writer, many []types.NamespacedName) {
 			for _, pod := range many {

@@ -10,6 +10,8 @@ import (
 	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
+
+	"example.com/podsequence/test/harness/slow"
 )
 
 // crowd plays tenants whose objects all have a status to write. Each asks again when it was told to.
@@ -75,6 +77,7 @@ func (d *demand) live(now time.Time) (asked int) {
 }
 
 func TestSevenHostileNamespacesGetWhatIsLeft(t *testing.T) {
+	slow.Test(t)
 	const perSecond, seconds = 20, 60
 	// Statuses of large objects and of small ones, each in a namespace of its own, all as often as a namespace may.
 	hostile := func(clock *clocktesting.FakePassiveClock, shared *Shared, cost int) []*demand {
@@ -143,6 +146,7 @@ func TestSevenHostileNamespacesGetWhatIsLeft(t *testing.T) {
 // The budget forgets the claims of pods that are released before it is their turn. What was not written must not count as the
 // namespace's share: its next status would wait for writes that nobody made.
 func TestForgottenClaimsAreNotPartOfAShare(t *testing.T) {
+	slow.Test(t)
 	const perSecond = 20
 	clock := clocktesting.NewFakePassiveClock(time.Now())
 	shared := NewShared(clock, perSecond)
