@@ -31,26 +31,24 @@ const maxBindsAtOnce = 100
 // activating it here would be ignored, and no event would bring it back. But it takes any failure to bind for one that
 // may be gone a moment later, whatever the status says: it puts the pod into back-off, with no plugin to blame. There
 // PreEnqueue asks the engine, and either the pod is tried again after back-off, or it is held until it is released.
+//
+// Only pods that are bound here wait for a slot of maxBindsAtOnce. Others must not queue behind the release of a sequence.
 func (pl *PodSequence) Bind(ctx context.Context, _ fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
-	select { // before the decision, so that it is not old when the pod is bound
+	unbound := *pod // the scheduler has set the node already
+	unbound.Spec.NodeName = ""
+	proof, status := pl.proofForBinding(&unbound, node)
+	if proof == "" {
+		return status
+	}
+	select {
 	case pl.holder.binds <- struct{}{}:
 		defer func() { <-pl.holder.binds }()
 	case <-ctx.Done():
 		return fwk.AsStatus(fmt.Errorf("wait for earlier bindings: %w", context.Cause(ctx)))
 	}
-	unbound := *pod // the scheduler has set the node already
-	unbound.Spec.NodeName = ""
-	verdict, status := pl.holder.decideInCycle(&unbound)
-	if !status.IsSuccess() {
+	// Once more, because the first answer may be seconds old by now.
+	if proof, status = pl.proofForBinding(&unbound, node); proof == "" {
 		return status
-	}
-	// Not what PreFilter found out: since then a sequence may have come that keeps the pod from this node.
-	if status := openNow(pl.holder.placement(&unbound), node); !status.IsSuccess() {
-		return status
-	}
-	proof := verdict.Proof(&unbound)
-	if proof == "" {
-		return fwk.NewStatus(fwk.Skip)
 	}
 	releasedAt := pl.holder.releasedAt(&unbound) // the pod's event may come before the answer
 	status = bind(ctx, pl.holder.handle, &v1.Binding{
@@ -64,6 +62,23 @@ func (pl *PodSequence) Bind(ctx context.Context, _ fwk.CycleState, pod *v1.Pod, 
 		observeBind(releasedAt, time.Now())
 	}
 	return status
+}
+
+// proofForBinding returns the proof with which to bind a pod to a node now. Without one, the status says why not: the pod must wait, or
+// the plugin skips it because no sequence has it.
+func (pl *PodSequence) proofForBinding(unbound *v1.Pod, node string) (proof string, status *fwk.Status) {
+	verdict, status := pl.holder.decideInCycle(unbound)
+	if !status.IsSuccess() {
+		return "", status
+	}
+	// Not what PreFilter found out: since then a sequence may have come that keeps the pod from this node.
+	if status := openNow(pl.holder.placement(unbound), node); !status.IsSuccess() {
+		return "", status
+	}
+	if proof = verdict.Proof(unbound); proof == "" {
+		return "", fwk.NewStatus(fwk.Skip)
+	}
+	return proof, nil
 }
 
 // bind does what DefaultBinder does.

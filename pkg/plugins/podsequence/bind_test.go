@@ -156,6 +156,54 @@ func TestBindingsWaitWhileManyAreUnanswered(t *testing.T) {
 	})
 }
 
+func TestOnlyPodsThatAreBoundHereWaitForASlot(t *testing.T) {
+	tests := map[string]struct {
+		pod  *v1.Pod
+		want fwk.Code
+	}{
+		"a pod of no sequence is left to DefaultBinder at once": {pod: pod("free", "8").Obj(), want: fwk.Skip},
+		"a pod that must wait again is refused at once":         {pod: pod("later", "8").Obj(), want: fwk.UnschedulableAndUnresolvable},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t)
+			s.addContinuousSequence("driver-n1")
+			require.Equal(t, test.want, s.answerWithoutSlots(test.pod).Code())
+		})
+	}
+}
+
+// answerWithoutSlots returns what Bind answers while all slots are taken.
+func (s *stage) answerWithoutSlots(p *v1.Pod) *fwk.Status {
+	s.holder.binds = make(chan struct{}) // nobody receives
+	ctx, cancel := context.WithCancel(s.Context())
+	cancel()
+	return (&PodSequence{holder: s.holder}).Bind(ctx, framework.NewCycleState(), p, "n1")
+}
+
+func TestAPodThatMustWaitSinceItAskedForASlotIsNotBound(t *testing.T) {
+	s := newStage(t)
+	s.nodes("n1")
+	s.addContinuousSequence("driver-n1")
+	app := pod("later", "8").Obj()
+	s.act(s.engine.ApplyPod(app))
+	bindings := s.binds()
+	synctest.Test(t, func(t *testing.T) {
+		s.holder.binds = make(chan struct{}, 1)
+		s.holder.binds <- struct{}{}
+		answer := make(chan *fwk.Status, 1)
+		go func() {
+			answer <- (&PodSequence{holder: s.holder}).Bind(t.Context(), framework.NewCycleState(), app, "n1")
+		}()
+		synctest.Wait()
+		require.Empty(t, answer, "it waits for a slot")
+		s.driver("n1", "7", v1.ConditionFalse)
+		<-s.holder.binds
+		assert.ErrorContains(t, (<-answer).AsError(), `waiting for group 1/2 "driver-n1" of PodSequence shop/shop`)
+		assert.Empty(t, bindings)
+	})
+}
+
 func TestFailureToBindIsReported(t *testing.T) {
 	s := newStage(t)
 	s.databaseFirst()
