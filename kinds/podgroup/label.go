@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/pkg/fairqueue"
+	"example.com/podsequence/pkg/stale"
 )
 
 const (
@@ -116,7 +117,7 @@ func (l *labeller) next(ctx context.Context) bool {
 		l.queue.Forget(pod)
 	case ctx.Err() != nil:
 	default:
-		if !apierrors.IsConflict(err) { // else it has changed meanwhile, or another has its name: the cache will say which
+		if !stale.IsConflict(err) { // else it has changed meanwhile, or another has its name: the cache will say which
 			labelErrors.WithLabelValues(namesInErrors.Of(pod.Namespace)).Inc()
 			if l.queue.NumRequeues(pod) == 0 { // a line each, though it may be refused for as long as the pod is there
 				klog.FromContext(ctx).Error(err, "Could not label a pod of a group, will retry", "pod", pod)

@@ -21,6 +21,7 @@ import (
 
 	"example.com/podsequence/apis/batch/v1alpha1"
 	"example.com/podsequence/pkg/printable"
+	"example.com/podsequence/pkg/stale"
 	"example.com/podsequence/pkg/statusbudget"
 )
 
@@ -191,8 +192,8 @@ func (r *reconciler) patch(ctx context.Context, w world, change func(*batchv1.Jo
 	}
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: p.job.Namespace, Name: p.job.Name}}
 	err = r.writer.Patch(ctx, job, client.RawPatch(types.MergePatchType, content))
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
-		return errStale // it was deleted or has changed: that brings us back
+	if apierrors.IsNotFound(err) || stale.IsConflict(err) {
+		return errStale // it was deleted, has changed, or another has its name: that brings us back
 	}
 	if err != nil {
 		return changeError("patch Job", err)

@@ -8,6 +8,8 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	batchv1 "k8s.io/api/batch/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/batch/v1alpha1"
@@ -104,6 +106,29 @@ func TestADeadlineThatSomebodyElseSetsAtTheSameTimeIsLeftAlone(t *testing.T) {
 	job := &batchv1.Job{}
 	require.NoError(t, q.client.Get(t.Context(), keyOf(objectMeta("data", "s-00-0")), job))
 	assert.Equal(t, new(int64(5)), job.Spec.ActiveDeadlineSeconds)
+}
+
+// anotherJob is a client of an API server on which each Job was deleted and created again by somebody else.
+type anotherJob struct{ client.Client }
+
+func (anotherJob) Patch(context.Context, client.Object, client.Patch, ...client.PatchOption) error {
+	uid := field.NewPath("metadata", "uid")
+	return apierrors.NewInvalid(batchv1.SchemeGroupVersion.WithKind("Job").GroupKind(), "s-00-0",
+		field.ErrorList{field.Invalid(uid, "job-1", "field is immutable")})
+}
+
+func TestAJobThatAnotherHasReplacedIsNoRefusalToStopIt(t *testing.T) {
+	q := newRunning(t)
+	q.start()
+	q.look()
+	q.writer = anotherJob{q.client}
+	q.changeObject(func(object *v1alpha1.SequentialJob) { object.Spec.ActiveDeadlineSeconds = new(int64(1)) })
+	q.clock.SetTime(q.clock.Now().Add(time.Minute))
+	q.look()
+	status := q.status("data", "s-00")
+	assert.NotContains(t, status.Message, "refuses")
+	assert.NotEqual(t, v1alpha1.ReasonJobUpdateFailed, progressingReason(status))
+	assert.Empty(t, q.woken, "the watch of Jobs brings what happened")
 }
 
 func TestAJobOfSomebodyElseIsNotTakenForThatOfAStep(t *testing.T) {

@@ -21,6 +21,7 @@ import (
 
 	"example.com/podsequence/pkg/fairqueue"
 	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/stale"
 	"example.com/podsequence/pkg/statusbudget"
 )
 
@@ -198,7 +199,7 @@ func (w *Writer) work(
 			queue.Forget(pod)
 		case errors.Is(err, errUnknown):
 			queue.AddRateLimited(pod)
-		case apierrors.IsConflict(err):
+		case stale.IsConflict(err):
 			// The pod, or its name's owner, has changed: the patch is dropped, and worked out anew from what is there now.
 			queue.AddRateLimited(pod)
 		default:

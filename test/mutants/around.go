@@ -6,6 +6,7 @@ const (
 	writerPath  = "pkg/podwriter/"
 	controllers = "pkg/controllers/"
 	kindsPath   = "kinds/"
+	stalePath   = "pkg/stale/"
 )
 
 // ofFeed are about what is known of the API server, and what is asked.

@@ -33,6 +33,8 @@ func ofControllers() []mutant {
 			"a Job of somebody else is taken for that of a step", sequentialJobs, ""},
 		{kindsPath + "sequentialjob/decide.go", "if !w.now.Before(*end) {", "if w.now.After(*end) {",
 			"a deadline is over a moment late", sequentialJobs, ""},
+		{stalePath + "stale.go", "apierrors.IsConflict(err) || isOfAnother(err)", "apierrors.IsConflict(err)",
+			"a Job that another has replaced is reported as one that the API server does not let stop", sequentialJobs, ""},
 		{kindsPath + "deploymentcoordination/rollout.go", "case marked(m.Deployment) != \"\":", "case m.Deployment != nil:",
 			"what its owner paused is unpaused", coordinations, ""},
 		{kindsPath + "deploymentcoordination/rollout.go", "return m.pause() == unpaused && marked(m.Deployment) == \"\" && left", "return m.pause() == unpaused",

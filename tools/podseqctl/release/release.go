@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/stale"
 	"example.com/podsequence/tools/holds"
 )
 
@@ -214,7 +215,7 @@ func (r *Releaser) apply(ctx context.Context, w holds.Workload, step PodStep, re
 
 func (r *Releaser) lift(ctx context.Context, step PodStep, dryRun bool) (changed bool, err error) {
 	err = r.client.Patch(ctx, step.Pod.DeepCopy(), patchOf(step.Pod, step.Hold.Patch()), patchOptions(dryRun)...)
-	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // the conflict is another UID
+	if apierrors.IsNotFound(err) || stale.IsConflict(err) { // another pod has its name
 		return false, nil
 	}
 	return err == nil, err
