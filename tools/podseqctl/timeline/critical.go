@@ -25,19 +25,22 @@ type Step struct {
 }
 
 // course is how long each pod takes from when it may start, and how long each group waits. With other durations it says what
-// would have been.
+// would have been. A pod that started before its group was released waited for no group.
 type course struct {
 	*Timeline
 	took  [][]time.Duration // of the pods that count: from release or creation, whichever is later, until ready
 	extra []time.Duration   // of groups: from enough pods ready until satisfied, as of a Job that completes
 	waits []time.Duration
 	start time.Time // when groups without predecessors are released
+	// unheld is the pod that no other sequence holds; nil for what happened.
+	unheld *place
 }
 
 // run returns when each group is released, satisfied and passed, and which pod satisfied it (-1: none did).
 func (c *course) run() (released, satisfied, passed []time.Time, last []int) {
 	n := len(c.Groups)
 	released, satisfied, passed, last = make([]time.Time, n), make([]time.Time, n), make([]time.Time, n), make([]int, n)
+	ready := map[place]time.Time{}
 	for i, g := range c.Groups {
 		released[i], last[i] = c.start, -1
 		for _, j := range g.predecessors {
@@ -50,9 +53,9 @@ func (c *course) run() (released, satisfied, passed []time.Time, last []int) {
 			at  time.Time
 		}
 		var arrivals []arrival
-		for n, p := range g.Pods {
+		for n := range g.Pods {
 			if c.took[i][n] >= 0 {
-				arrivals = append(arrivals, arrival{n, later(&released[i], p.Created).Add(c.took[i][n])})
+				arrivals = append(arrivals, arrival{n, c.ready(ready, released, place{i, n})})
 			}
 		}
 		// Of those that arrive together, as all do that are not ready yet, the one is the last that took longest.
@@ -61,12 +64,48 @@ func (c *course) run() (released, satisfied, passed []time.Time, last []int) {
 		})
 		satisfied[i] = released[i]
 		if enough := min(g.need, len(arrivals)); enough > 0 {
-			satisfied[i], last[i] = arrivals[enough-1].at, arrivals[enough-1].pod
+			satisfied[i], last[i] = *later(&released[i], arrivals[enough-1].at), arrivals[enough-1].pod
 		}
 		satisfied[i] = satisfied[i].Add(c.extra[i])
 		passed[i] = satisfied[i].Add(c.waits[i])
 	}
 	return released, satisfied, passed, last
+}
+
+// heldUntil returns until when another sequence held a pod; zero if none did.
+func (t *Timeline) heldUntil(p *Pod) time.Time {
+	switch {
+	case p.HeldBy == "":
+		return time.Time{}
+	case p.Free == nil:
+		return t.End
+	}
+	return *p.Free
+}
+
+// from returns when a pod may start. known has when other pods are ready, and gets more of that.
+func (c *course) from(known map[place]time.Time, released []time.Time, at place) time.Time {
+	p := c.pod(at)
+	if p.early {
+		return *p.Released
+	}
+	from := *later(&released[at.group], p.Created)
+	if p.after != nil && p.after.group <= at.group {
+		created := c.ready(known, released, *p.after).Add(p.Created.Sub(*c.pod(*p.after).Ready))
+		from = *later(&released[at.group], created)
+	}
+	if c.unheld != nil && *c.unheld == at {
+		return from
+	}
+	return *later(&from, c.heldUntil(p))
+}
+
+// ready returns when a pod is ready.
+func (c *course) ready(known map[place]time.Time, released []time.Time, at place) time.Time {
+	if _, ok := known[at]; !ok {
+		known[at] = c.from(known, released, at).Add(c.took[at.group][at.pod])
+	}
+	return known[at]
 }
 
 // end returns when the last group is satisfied.
@@ -94,7 +133,7 @@ func newCourse(t *Timeline) *course {
 			if p.Ready != nil {
 				until = *p.Ready
 			}
-			took[n] = max(0, until.Sub(*p.Released))
+			took[n] = max(0, until.Sub(*later(p.Released, t.heldUntil(&p))))
 		}
 		c.took = append(c.took, took)
 		c.waits = append(c.waits, g.Wait)
@@ -128,19 +167,36 @@ func (t *Timeline) findCritical() {
 			at = i
 		}
 	}
+	n := -1
+	if at >= 0 {
+		n = last[at]
+	}
 	for at >= 0 {
 		g := &t.Groups[at]
-		from := released[at]
 		if missing := g.missing(); missing > 0 {
-			t.Critical = append(t.Critical, t.missingStep(at, from, missing))
-		} else if n := last[at]; n >= 0 {
+			t.Critical = append(t.Critical, t.missingStep(at, released[at], missing))
+		} else if n >= 0 {
 			p := &g.Pods[n]
-			p.Critical = true
-			t.Critical = append(t.Critical, c.podStep(at, n))
-			from = *later(&from, p.Created)
-		}
-		if from.After(released[at]) {
-			break // it was created later than it could have been released
+			isAwaited := !p.early || p.Ready == nil || p.Ready.After(released[at])
+			if isAwaited {
+				p.Critical = true
+				t.Critical = append(t.Critical, c.podStep(at, n))
+			}
+			switch {
+			case isAwaited && p.early:
+				at = -1 // it waited for no group
+				continue
+			case isAwaited && t.heldUntil(p).After(*later(&released[at], p.Created)):
+				at = -1 // it waited for another sequence
+				continue
+			case p.early || !p.Created.After(released[at]):
+			case p.after != nil && p.after.group <= at:
+				at, n = p.after.group, p.after.pod
+				continue
+			default:
+				at = -1 // it was created later than it could have been released
+				continue
+			}
 		}
 		before := -1
 		for _, j := range g.predecessors {
@@ -151,7 +207,9 @@ func (t *Timeline) findCritical() {
 		if before >= 0 && c.waits[before] > 0 {
 			t.Critical = append(t.Critical, c.waitStep(before, satisfied[before]))
 		}
-		at = before
+		if at = before; at >= 0 {
+			n = last[at]
+		}
 	}
 	slices.Reverse(t.Critical)
 }
@@ -183,32 +241,86 @@ func (c *course) podStep(i, n int) Step {
 	if p.Ready != nil {
 		s.To = *p.Ready
 	}
-	switch {
-	case p.Ready != nil && p.Bound != nil:
-		s.Message = fmt.Sprintf("%s was scheduled after %s and ready %s later", p.Name, span(p.Bound.Sub(*p.Released)), span(p.Ready.Sub(*p.Bound)))
-	case p.Bound != nil:
-		s.Message = fmt.Sprintf("%s was scheduled after %s and is still not ready %s later", p.Name, span(p.Bound.Sub(*p.Released)), span(c.End.Sub(*p.Bound)))
-	default:
-		s.Message = fmt.Sprintf("%s is still not scheduled after %s", p.Name, span(c.End.Sub(*p.Released)))
+	s.Message = c.whatHappened(p)
+	if p.HeldBy != "" {
+		c.withoutHold(&s, i, n)
+		return s
 	}
 	took, next, others := c.took[i][n], time.Duration(0), false
 	for m, other := range c.took[i] {
-		if m != n && other >= 0 && other < took {
+		// Pods that are created one after another have no next slowest: all of them are waited for.
+		if m != n && other >= 0 && other < took && !c.isChained(place{i, n}) {
 			next, others = max(next, other), true
 		}
 	}
-	end := c.end()
-	c.took[i][n] = next
-	s.SavesSeconds = int64(end.Sub(c.end()) / time.Second)
-	c.took[i][n] = took
-	switch saved := time.Duration(s.SavesSeconds) * time.Second; {
+	saved := c.saving(i, n, next)
+	s.SavesSeconds = int64(saved / time.Second)
+	switch {
 	case saved <= 0:
 	case others:
 		s.Advice = fmt.Sprintf("if it took as long as the next slowest pod of its group (%s), the sequence would be ready %s earlier", span(next), span(saved))
+		if saved < (took - next).Truncate(time.Second) {
+			s.Advice += ", and then wait for other pods"
+		}
 	default:
-		s.Advice = fmt.Sprintf("each second saved here makes the sequence ready a second earlier, up to %s", span(saved))
+		s.Advice = fmt.Sprintf("any time saved here, up to %s, makes the sequence ready that much earlier", span(saved))
 	}
 	return s
+}
+
+// withoutHold says what it would win if no other sequence had held a pod. While one does, nobody knows how long the pod takes.
+func (c *course) withoutHold(s *Step, i, n int) {
+	p := &c.Groups[i].Pods[n]
+	if p.Free == nil {
+		return
+	}
+	end := c.end()
+	c.unheld = &place{i, n}
+	saved := end.Sub(c.end()).Truncate(time.Second)
+	c.unheld = nil
+	if s.SavesSeconds = int64(saved / time.Second); saved > 0 {
+		s.Advice = fmt.Sprintf("if only this sequence had held it, the sequence would be ready %s earlier", span(saved))
+	}
+}
+
+// saving returns how much earlier everything would be ready if a pod took another time, in whole seconds.
+func (c *course) saving(i, n int, instead time.Duration) time.Duration {
+	took, end := c.took[i][n], c.end()
+	c.took[i][n] = instead
+	saved := end.Sub(c.end()).Truncate(time.Second)
+	c.took[i][n] = took
+	return saved
+}
+
+// isChained reports whether a pod was created after another one of its StatefulSet was ready, or another one after it.
+func (c *course) isChained(at place) bool {
+	return c.pod(at).after != nil || slices.ContainsFunc(c.Groups, func(g Group) bool {
+		return slices.ContainsFunc(g.Pods, func(p Pod) bool { return p.after != nil && *p.after == at })
+	})
+}
+
+// whatHappened says what happened to a pod since its group was released.
+func (c *course) whatHappened(p *Pod) string {
+	held, free := "was ", *p.Released
+	switch {
+	case p.HeldBy != "" && p.Free == nil:
+		return fmt.Sprintf("%s is still held by %s after %s", p.Name, p.HeldBy, span(c.End.Sub(*p.Released)))
+	case p.HeldBy != "":
+		held, free = fmt.Sprintf("was held by %s for %s, ", p.HeldBy, span(p.Free.Sub(*p.Released))), *p.Free
+	}
+	switch {
+	case p.early && p.Ready != nil:
+		return fmt.Sprintf("%s was scheduled before its group was released, and ready %s later", p.Name, span(p.Ready.Sub(*p.Bound)))
+	case p.early:
+		return fmt.Sprintf("%s was scheduled before its group was released, and is still not ready %s later", p.Name, span(c.End.Sub(*p.Bound)))
+	case p.Ready != nil && p.Bound != nil:
+		return fmt.Sprintf("%s %sscheduled after %s and ready %s later", p.Name, held, span(p.Bound.Sub(free)), span(p.Ready.Sub(*p.Bound)))
+	case p.Bound != nil:
+		return fmt.Sprintf("%s %sscheduled after %s and is still not ready %s later", p.Name, held, span(p.Bound.Sub(free)), span(c.End.Sub(*p.Bound)))
+	case p.HeldBy != "":
+		return fmt.Sprintf("%s %sand is still not scheduled after %s", p.Name, held, span(c.End.Sub(free)))
+	}
+	return fmt.Sprintf("%s is still not scheduled after %s", p.Name, span(c.End.Sub(free)))
 }
 
 // waitStep describes a waitDuration that everybody waited for.

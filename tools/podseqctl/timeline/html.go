@@ -20,7 +20,7 @@ var page = template.Must(template.New("page").Parse(pageText))
 // HTML writes bars for the width of any screen, and tables of all times.
 func (t *Timeline) HTML(out io.Writer, all bool) error {
 	d := document{Timeline: t, Summary: t.summary()}
-	for _, entry := range legend {
+	for _, entry := range t.legend() {
 		d.Legend = append(d.Legend, legendEntry{entry.class, entry.text, template.CSS(entry.colour)})
 	}
 	for _, at := range t.ticks() {

@@ -59,8 +59,17 @@ type Pod struct {
 	Ready    *time.Time `json:"ready,omitempty"`
 	// Critical reports that everybody waited for it.
 	Critical bool `json:"critical,omitempty"`
+	// HeldBy is the other sequence that held it after this one had released it, and longest.
+	HeldBy string `json:"heldBy,omitempty"`
+	// Free is when the last sequence had released it.
+	Free *time.Time `json:"-"`
 	// Late reports that it was created after its group was passed: nobody waited for it.
 	Late bool `json:"late,omitempty"`
+
+	// early reports that it was bound before its group was released, so it waited for no other group.
+	early bool
+	// after is the pod that had to be ready before this one was created; nil if there is none.
+	after *place
 }
 
 // New lays out what a snapshot has of a sequence.
@@ -82,12 +91,15 @@ func New(world *snapshot.Snapshot, s *snapshot.Sequence) *Timeline {
 			g.Satisfied = timeOf(record.SatisfiedAt)
 		}
 		for _, pod := range members[i] {
-			g.Pods = append(g.Pods, podOf(pod, s, i, &g, t.PerNode))
+			p := podOf(pod, s, i, &g, t.PerNode)
+			p.waitForOthers(world, s, pod)
+			g.Pods = append(g.Pods, p)
 		}
 		t.Groups = append(t.Groups, g)
 	}
 	t.bound(world.Now.Truncate(time.Second)) // as the times of the API
 	if !t.PerNode {
+		t.chain(world, s)
 		t.findCritical()
 	}
 	return t
@@ -113,11 +125,11 @@ func podOf(pod *corev1.Pod, s *snapshot.Sequence, i int, g *Group, perNode bool)
 	}
 	switch {
 	case p.Bound != nil && (g.Released == nil || perNode):
-		p.Released = p.Bound
+		p.Released, p.early = p.Bound, len(g.predecessors) > 0
 	case g.Released != nil && !perNode:
 		p.Released = later(g.Released, p.Created)
 		if p.Bound != nil && p.Released.After(*p.Bound) {
-			p.Released = p.Bound // it was bound before its group was released again
+			p.Released, p.early = p.Bound, len(g.predecessors) > 0
 		}
 	}
 	return p

@@ -2,15 +2,27 @@ package timeline
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
+type legendRow struct{ class, colour, text string }
+
 // legend is what happens to a pod, in order, and the colours of it in pictures.
-var legend = []struct{ class, colour, text string }{
+var legend = []legendRow{
 	{"held", "#c9ced6", "held"},
+	{"other", "#b79be0", "held by another sequence"},
 	{"pending", "#7aa7e8", "being scheduled"},
 	{"starting", "#f0b24b", "starting"},
 	{"ready", "#58b368", "ready"},
+}
+
+// legend returns the entries that the pods of the timeline need.
+func (t *Timeline) legend() []legendRow {
+	if t.hasOthers() {
+		return legend
+	}
+	return slices.Concat(legend[:1], legend[2:])
 }
 
 // stretch is a part of the bar of a pod.
@@ -21,7 +33,7 @@ type stretch struct {
 
 // stretches returns the parts of the bar of a pod. Parts without length are left out, but for the last state.
 func (t *Timeline) stretches(p Pod) []stretch {
-	steps := []*time.Time{&p.Created, p.Released, p.Bound, p.Ready}
+	steps := []*time.Time{&p.Created, p.Released, p.Free, p.Bound, p.Ready}
 	var parts []stretch
 	for i, from := range steps {
 		if from == nil {
@@ -96,6 +108,10 @@ func (t *Timeline) summary() string {
 
 // describe says in words what a bar shows.
 func (t *Timeline) describe(p Pod) string {
-	return fmt.Sprintf("%s on %s: created %s, released %s, bound %s, ready %s", p.Name, p.Node,
-		t.since(&p.Created), t.since(p.Released), t.since(p.Bound), t.since(p.Ready))
+	held := ""
+	if p.HeldBy != "" {
+		held = fmt.Sprintf(", released by %s %s", p.HeldBy, t.since(p.Free))
+	}
+	return fmt.Sprintf("%s on %s: created %s, released %s%s, bound %s, ready %s", p.Name, p.Node,
+		t.since(&p.Created), t.since(p.Released), held, t.since(p.Bound), t.since(p.Ready))
 }

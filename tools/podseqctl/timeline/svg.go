@@ -69,7 +69,7 @@ func (t *Timeline) head(page *strings.Builder) {
 	fmt.Fprintf(page, `<text class="title" x="%d" y="30">%s</text>`+"\n", svgMargin, html.EscapeString(t.Sequence))
 	fmt.Fprintf(page, `<text class="faint" x="%d" y="50">%s</text>`+"\n", svgMargin, t.summary())
 	x := svgMargin + svgLabel
-	for _, entry := range legend {
+	for _, entry := range t.legend() {
 		fmt.Fprintf(page, `<rect x="%d" y="20" width="12" height="12" rx="2" fill="%s"/><text x="%d" y="30">%s</text>`+"\n", x, entry.colour, x+17, entry.text)
 		x += 36 + 6*len(entry.text)
 	}

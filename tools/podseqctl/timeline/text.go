@@ -23,6 +23,7 @@ const (
 const (
 	barAbsent   = ' ' // not created yet
 	barHeld     = '.' // created, not released
+	barOther    = ':' // released by this sequence, not by another
 	barPending  = '-' // released, no node yet
 	barStarting = '=' // has a node, not ready
 	barReady    = '#'
@@ -38,7 +39,11 @@ func (t *Timeline) Text(out io.Writer, style text.Style, all bool) {
 		state = "not all ready after"
 	}
 	title := fmt.Sprintf("   %s %s", state, span(t.End.Sub(t.Begin)))
-	legend := fmt.Sprintf("   (%c held  %c being scheduled  %c starting  %c ready)", barHeld, barPending, barStarting, barReady)
+	other := ""
+	if t.hasOthers() {
+		other = fmt.Sprintf("  %c held by another sequence", barOther)
+	}
+	legend := fmt.Sprintf("   (%c held%s  %c being scheduled  %c starting  %c ready)", barHeld, other, barPending, barStarting, barReady)
 	if style.Width > 0 && utf8.RuneCountInString(t.Sequence+title+legend) > style.Width {
 		legend = "\n" + strings.TrimSpace(legend)
 	}
@@ -114,7 +119,8 @@ func (t *Timeline) bar(p Pod, width int) string {
 		}
 	}
 	fill(&p.Created, barHeld)
-	fill(p.Released, barPending)
+	fill(p.Released, barOther)
+	fill(p.Free, barPending)
 	fill(p.Bound, barStarting)
 	fill(p.Ready, barReady)
 	return string(cells)
