@@ -143,7 +143,7 @@ func ofWriter() []mutant {
 			"held pods are written to whenever what matches comes and goes", writer, ""},
 		{writerPath + "writer.go", `if pod.Spec.NodeName != "" || !w.options.Explains(pod) {`, `if !w.options.Explains(pod) {`,
 			"a bound pod is told what it waits for", writer, ""},
-		{writerPath + "writer.go", "case apierrors.IsConflict(err):\n\t\t\t// The pod, or its name's owner, has changed: the patch is dropped, and worked out anew from what is there now.\n\t\t\tqueue.AddRateLimited(pod)", "case apierrors.IsConflict(err):",
+		{writerPath + "writer.go", "case stale.IsConflict(err):\n\t\t\t// The pod, or its name's owner, has changed: the patch is dropped, and worked out anew from what is there now.\n\t\t\tqueue.AddRateLimited(pod)", "case stale.IsConflict(err):",
 			"a patch that comes too late is not made anew", writer, ""},
 		{writerPath + "writer.go", "case nomination.Confirming:", "case nomination.Confirming && nomination.UID == \"\":",
 			"a restart takes the nominations of released pods", writer, ""},
