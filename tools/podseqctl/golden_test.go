@@ -84,11 +84,19 @@ func runAt(source Source, now time.Time, args []string) string {
 	command := NewCommand(genericiooptions.IOStreams{In: strings.NewReader(""), Out: &out, ErrOut: &out},
 		Options{Source: source, Clock: clocktesting.NewFakePassiveClock(now)})
 	// The pods of most files have no readiness probes, and few files are about that.
-	command.SetArgs(append([]string{"-n", "shop", "--unprobed-ready-seconds=0"}, args...))
+	command.SetArgs(append([]string{"-n", "shop", "--unprobed-ready-seconds=0"}, listingNotes(args)...))
 	if err := command.ExecuteContext(context.Background()); err != nil {
 		PrintError(&out, err)
 	}
 	return out.String()
+}
+
+// listingNotes makes lint list its notes, unless the arguments say whether to.
+func listingNotes(args []string) []string {
+	if len(args) == 0 || args[0] != "lint" || slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--verbose") }) {
+		return args
+	}
+	return append(slices.Clone(args), "--verbose")
 }
 
 // fakeSource serves the objects of a test.

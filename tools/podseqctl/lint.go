@@ -29,6 +29,8 @@ type lintOptions struct {
 	files  resource.FilenameOptions
 	output string
 	strict bool
+	// verbose lists notes as well.
+	verbose bool
 }
 
 func (t *tool) newLint() *cobra.Command {
@@ -44,6 +46,8 @@ nothing can hold, selectors that match nothing, groups that overlap, order that 
 progressDeadlineSeconds that is too short for the wait, and StatefulSets with members in several groups.
 
 Without -f and -k it checks the cluster in the same way: one sequence, or all of the namespace.
+
+Notes are counted; with --verbose they are listed, and with -o json or yaml always.
 
 The exit code is 1 if there are errors; with --strict also if there are warnings.`,
 		Example: `  # Before they are applied; sequences and workloads together.
@@ -84,6 +88,7 @@ The exit code is 1 if there are errors; with --strict also if there are warnings
 	flags.BoolVarP(&o.files.Recursive, "recursive", "R", false, "also check the files in subdirectories")
 	flags.StringVarP(&o.files.Kustomize, "kustomize", "k", "", "`directory` of a kustomization to build and check")
 	flags.StringVarP(&o.output, "output", "o", "", "output `format`: json or yaml")
+	flags.BoolVarP(&o.verbose, "verbose", "v", false, "also list the notes: what is good to know and nothing to correct")
 	flags.BoolVar(&o.strict, "strict", false, "also exit with code 1 if there are warnings")
 	return command
 }
@@ -241,6 +246,9 @@ func (t *tool) printFindings(found linted, o *lintOptions) error {
 	} else {
 		object, source := "", ""
 		for _, f := range findings {
+			if f.Severity == lint.Note && !o.verbose {
+				continue
+			}
 			if f.Object != object || f.Source != source {
 				object, source = f.Object, f.Source
 				line := t.style.Paint(text.Heading, text.OneLine(object))
@@ -255,7 +263,11 @@ func (t *tool) printFindings(found linted, o *lintOptions) error {
 	wrong, warnings := findings.Count(lint.Error), findings.Count(lint.Warning)
 	if !isEncoded(o.output) {
 		fmt.Fprintln(t.Out, t.style.Paint(text.Faint, said))
-		fmt.Fprintln(t.Out, findings.Summary())
+		summary := findings.Summary()
+		if findings.Count(lint.Note) > 0 && !o.verbose {
+			summary += "; -v lists the notes"
+		}
+		fmt.Fprintln(t.Out, summary)
 	}
 	if wrong > 0 || (o.strict && warnings > 0) {
 		return ErrFindings

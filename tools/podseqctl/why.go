@@ -23,8 +23,8 @@ func (t *tool) newWhy() *cobra.Command {
 
 The answer is the whole chain: the sequences that hold the pod, the groups that they wait for, across sequences and
 namespaces, and the pods in these groups that are not ready. For each of those it says why: containers, restarts, missing
-pods, gates of others, PodGroups, or what its scheduler says. The command reads the cluster now, and applies the rules of
-the scheduler.`,
+pods, gates of others, PodGroups, or what its scheduler says. If it never ends by itself, the answer ends with what lint
+finds about it. The command reads the cluster now, and applies the rules of the scheduler.`,
 		Example: `  # Why is this pod Pending?
   kubectl podseq why web-7d4b9c8f6-x2x9p
 
@@ -45,6 +45,7 @@ func (t *tool) why(ctx context.Context, namespace, argument string, all bool) (a
 	if err != nil {
 		return answer{}, err
 	}
+	deadlocks(&reason, s, namespace)
 	return answer{value: reason, lines: []text.Node{reason.Tree()}, unread: slices.Concat(s.NotInstalled, s.Unread)}, nil
 }
 

@@ -28,6 +28,9 @@ type Explainer struct {
 	explained map[string]bool
 }
 
+// Deadlock begins the message about something that waits for itself.
+const Deadlock = "deadlock: everything above waits for this"
+
 // maxListed bounds how many different reasons are listed below one.
 const maxListed = 10
 
@@ -156,7 +159,7 @@ func (e *Explainer) short(namespace, name string) string {
 // below explains something unless it is being explained already, further up. A circle never ends by itself.
 func (e *Explainer) below(key, what string, explain func() Reason) Reason {
 	if slices.Contains(e.path, key) {
-		return Reason{Subject: what, State: Stuck, Message: "deadlock: everything above waits for this, and this waits for it; " +
+		return Reason{Subject: what, State: Stuck, Message: Deadlock + ", and this waits for it; " +
 			"change the order of one of the sequences, or skip one of the groups"}
 	}
 	if e.explained[key] {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/duration"
@@ -82,11 +83,16 @@ func (e *Explainer) missing(s *snapshot.Sequence, i int) []Reason {
 		}
 		r := Reason{Subject: "pod " + e.short(namespace, name), State: Stuck, Message: "does not exist, and no StatefulSet creates it: create it, or remove its name from the group"}
 		for _, set := range e.Snapshot.Workloads[sequence.KindStatefulSet] {
-			if set.GetNamespace() == namespace && isMemberOf(name, set.GetName()) {
-				r.State, r.Message = Waiting, fmt.Sprintf("does not exist yet; StatefulSet %s should create it", set.GetName())
-				present, _ := splitReplaced(e.Owned(set))
-				r.Because = e.ownReasons(sequence.KindStatefulSet, set, len(present))
+			if set.GetNamespace() != namespace || !isMemberOf(name, set.GetName()) {
+				continue
 			}
+			if of := set.(*appsv1.StatefulSet); !createsPod(of, name) {
+				r.Message = neverCreated(of, name)
+				continue
+			}
+			r.State, r.Message = Waiting, fmt.Sprintf("does not exist yet; StatefulSet %s should create it", set.GetName())
+			present, _ := splitReplaced(e.Owned(set))
+			r.Because = e.ownReasons(sequence.KindStatefulSet, set, len(present))
 		}
 		reasons = append(reasons, r)
 	}

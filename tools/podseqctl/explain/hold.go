@@ -179,7 +179,7 @@ func (e *Explainer) gangs(pod *corev1.Pod) []Reason {
 		if slices.Contains(e.path, key) {
 			reasons = append(reasons, Reason{
 				Subject: "PodGroup " + e.short(reference.Namespace, reference.Name), State: Stuck,
-				Message: "deadlock: everything above waits for this, and sequences make pods of this PodGroup wait for each other; " +
+				Message: Deadlock + ", and sequences make pods of this PodGroup wait for each other; " +
 					"put all its pods into one group of one sequence",
 			})
 			continue

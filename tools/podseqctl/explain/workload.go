@@ -47,8 +47,8 @@ func (e *Explainer) ownReasons(kind sequence.WorkloadKind, object metav1.Object,
 	case *appsv1.DaemonSet:
 		wanted = int(o.Status.DesiredNumberScheduled)
 	case *batchv1.Job:
-		if ptr.Deref(o.Spec.Suspend, false) {
-			add(Stuck, "is suspended: set its spec.suspend to false")
+		if state, why := idle(o); why != "" {
+			add(state, "%s", why)
 		}
 		wanted = min(int(ptr.Deref(o.Spec.Parallelism, 1)), 1)
 	}

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
@@ -32,6 +33,12 @@ type Finding struct {
 	// Message says what is wrong, and the fix.
 	Message string `json:"message"`
 }
+
+// neverStart ends the message about things that wait for each other.
+const neverStart = "none of them ever starts"
+
+// IsCircle reports whether the finding is that things wait for each other.
+func (f Finding) IsCircle() bool { return strings.Contains(f.Message, neverStart) }
 
 // Findings are several.
 type Findings []Finding

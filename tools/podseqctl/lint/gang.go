@@ -86,6 +86,6 @@ func (l *linter) podsOf(t *template) int {
 
 // gangOfOne says that a template waits for itself: it is scheduled together with pods that wait for it.
 func (l *linter) gangOfOne(t *template, why string) {
-	l.addTo(t, Error, "GangSplit", "it waits for itself (%s): pods of a PodGroup are scheduled together, so none of them ever starts; "+
-		"put all pods of the PodGroup into one group of one sequence", why)
+	l.addTo(t, Error, "GangSplit", "it waits for itself (%s): pods of a PodGroup are scheduled together, so %s; "+
+		"put all pods of the PodGroup into one group of one sequence", why, neverStart)
 }

@@ -63,8 +63,8 @@ func (l *linter) progressDeadline(t *template, d *appsv1.Deployment) {
 			l.addTo(t, Warning, "ProgressDeadline", "its pods may wait for %s in %s, longer than its progressDeadlineSeconds of %d: it may report ProgressDeadlineExceeded; "+
 				"set progressDeadlineSeconds to more than %d", most, where, int(deadline.Seconds()), int(most.Seconds()))
 		case !bounded:
-			l.addTo(t, Note, "ProgressDeadline", "it reports ProgressDeadlineExceeded if the groups before %s take longer than %s: "+
-				"set timeout there, or a longer progressDeadlineSeconds, if something waits for the rollout", where, deadline)
+			l.addTo(t, Note, "ProgressDeadline", "it will report ProgressDeadlineExceeded if the groups before %s take longer than %s: "+
+				"raise progressDeadlineSeconds, or set timeout in these groups, if a tool watches the rollout", where, deadline)
 		}
 	}
 }
@@ -180,7 +180,7 @@ func (l *linter) circles() {
 			next := path[(i+1)%len(path)]
 			steps = append(steps, fmt.Sprintf("%s waits for %s (%s)", t, next, before[t][next]))
 		}
-		l.addTo(start, Error, "Impossible", "%s: none of them ever starts; change the order of one of the sequences", strings.Join(steps, ", "))
+		l.addTo(start, Error, "Impossible", "%s: %s; change the order of one of the sequences", strings.Join(steps, ", "), neverStart)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -62,10 +63,12 @@ func World(s *snapshot.Snapshot, options Options) Findings {
 		l.spec(each)
 		l.problems(each)
 		l.startedOutOfOrder(each)
+		l.continuous(each)
 		for i := range each.Spec.PodGroups {
 			l.system(each, i)
 			l.group(each, i)
 			l.staticPods(each, i)
+			l.awaited(each, i)
 		}
 	}
 	for _, t := range l.templates {
@@ -228,6 +231,7 @@ func (l *linter) group(s *snapshot.Sequence, i int) {
 	members, selected := l.membersOf(s, i)
 	earlier, isRest := l.shadowing(s, i, members, selected)
 	switch {
+	case isRest && isOrdinalOf(s, selected): // such as pod 0 first, then the rest, of which there is none now
 	case earlier != "":
 		l.add(s, Warning, "Shadowed", "%s selects %s, which %s has already: list the narrower group first", s.Where(i), selected[0], earlier)
 	case len(members) == 0 && l.ownIn(s, i) != nil && g.ExpectedPods == 0:
@@ -262,10 +266,19 @@ func (l *linter) shadowing(s *snapshot.Sequence, i int, members, selected []*tem
 	switch {
 	case !ok:
 		return "an earlier group", false
-	case hasMoreThan(s, i, group):
+	case hasMoreThan(s, i, group) || isOrdinalOf(s, selected):
 		return "", true
 	}
 	return s.Where(group), false
+}
+
+// isOrdinalOf reports whether an earlier group names the pods of what is selected: when that has more pods, they are not there.
+func isOrdinalOf(s *snapshot.Sequence, selected []*template) bool {
+	if len(selected) == 0 || selected[0].kind != sequence.KindStatefulSet {
+		return false
+	}
+	group, ok := placeIn(selected[0].places, s)
+	return ok && len(s.Spec.PodGroups[group].Pods) > 0
 }
 
 func (l *linter) amongFiles() string {
@@ -283,15 +296,13 @@ func (l *linter) membersOf(s *snapshot.Sequence, i int) (members, selected []*te
 		if len(t.pods) > 0 && l.Config.IsOwn(t.pods[0]) {
 			continue // it belongs to no sequence
 		}
-		for n, places := range t.places {
-			if slices.ContainsFunc(places, func(p sequence.Place) bool { return p.Sequence == s.Key() && p.Group == i }) {
-				members = append(members, t)
-				break
-			}
-			if bySelector && l.mayHave(s, i, t.object.GetNamespace()) && selector.Matches(labels.Set(t.pods[n].Labels)) {
-				selected = append(selected, t)
-				break
-			}
+		isMember := func(p sequence.Place) bool { return p.Sequence == s.Key() && p.Group == i }
+		isSelected := func(pod *corev1.Pod) bool { return selector.Matches(labels.Set(pod.Labels)) }
+		switch {
+		case slices.ContainsFunc(t.places, func(places []sequence.Place) bool { return slices.ContainsFunc(places, isMember) }):
+			members = append(members, t)
+		case bySelector && l.mayHave(s, i, t.object.GetNamespace()) && slices.ContainsFunc(t.pods, isSelected):
+			selected = append(selected, t)
 		}
 	}
 	return members, selected
