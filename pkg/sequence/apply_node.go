@@ -47,6 +47,7 @@ func (k *knowledge) applyNode(object *corev1.Node, tx *transaction) {
 		k.unplaced.changeRoom(old, view, tx)
 	}
 	k.reportTrouble(old, view, tx)
+	k.workloads.reviewNodeless(old, view, tx)
 	tx.nodes = append(tx.nodes, view.Name)
 	insert(k.nodes.hosts, view.Hostname(), view.Name)
 	due := map[*sequence][]int{}
@@ -89,6 +90,7 @@ func (k *knowledge) removeNode(name string, tx *transaction) {
 	}
 	delete(k.nodes.byName, name)
 	k.reportTrouble(n, nil, tx)
+	k.workloads.reviewNodeless(n, nil, tx)
 	if !n.BootedAt.IsZero() {
 		k.recountAfterBoot(name, tx)
 	}

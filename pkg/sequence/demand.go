@@ -39,12 +39,45 @@ func (d *demand) settle() {
 	if d.workload.demands[d.sequence] != d {
 		return // it is withdrawn
 	}
-	now := d.facts().Sum()
+	facts := d.facts()
+	facts.WaitsForNode = d.waitsForNode()
+	now := facts.Sum()
 	if d.put(now, d.readyAt(now.Need, now.Need)); d.completed && now.Need > 0 {
 		state := d.sequence.nodeless.groupState(d.group)
 		state.turned = latest(state.turned, d.workload.CompletedAt)
 	}
 	d.completed = false
+}
+
+// waitsForNode reports whether the workload is a DaemonSet that expects no pod only because no node is ready for it. Nodes are looked at only
+// while it expects none: then it is one of nodeless.
+func (d *demand) waitsForNode() bool {
+	k, w := d.sequence.knowledge, d.workload
+	if w.Kind != inventory.KindDaemonSet || w.Expected > 0 {
+		delete(k.workloads.nodeless, w)
+		return false
+	}
+	k.workloads.nodeless[w] = struct{}{}
+	return readiness.WaitsForNode(&w.Workload, func(yield func(readiness.Prospect) bool) {
+		for _, n := range k.nodes.byName {
+			if !yield(w.prospectOf(n)) {
+				return
+			}
+		}
+	})
+}
+
+// reviewNodeless counts the DaemonSets anew that expect no pod, and to which a node promises something else than before. before and now are
+// nil for a node that does not exist.
+func (all *workloads) reviewNodeless(before, now *node, tx *transaction) {
+	for w := range all.nodeless {
+		if w.prospectOf(before) == w.prospectOf(now) {
+			continue
+		}
+		for _, demand := range w.demands {
+			demand.update(false, tx)
+		}
+	}
 }
 
 // put makes what the demand adds to the sums take the place of what it added before. Nothing else adds or subtracts it. That the same

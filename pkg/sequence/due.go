@@ -40,11 +40,21 @@ func (all *nodes) dueOn(w *workload) map[string]struct{} {
 }
 
 // isDueOn reports whether a DaemonSet should have a pod on a node.
-func (w *workload) isDueOn(n *node) bool {
+func (w *workload) isDueOn(n *node) bool { return w.rule().IsDueOn(&n.Node) }
+
+// prospectOf returns what a node promises a DaemonSet; n is nil for a node that does not exist.
+func (w *workload) prospectOf(n *node) readiness.Prospect {
+	if n == nil {
+		return w.rule().ProspectOf(nil)
+	}
+	return w.rule().ProspectOf(&n.Node)
+}
+
+func (w *workload) rule() *readiness.DueRule {
 	if w.dueRule == nil {
 		w.dueRule = readiness.NewDueRule(&w.Workload)
 	}
-	return w.dueRule.IsDueOn(&n.Node)
+	return w.dueRule
 }
 
 // enterDue works out which DaemonSets should run on a node that is new or has changed. due gets their groups.

@@ -15,6 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/klog/v2"
+	"k8s.io/kubernetes/pkg/controller/daemon"
 	deploymentutil "k8s.io/kubernetes/pkg/controller/deployment/util"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
@@ -300,6 +302,41 @@ func (o *oracle) readyAtMost(w *appsv1.DaemonSet, ready int) int {
 	return ready
 }
 
+// waitsForNode reports whether a DaemonSet wants no pods, and would want some if a node were ready: one that it selects would get a pod but
+// for taints that go away by themselves, or there is none that it selects.
+func (o *oracle) waitsForNode(w metav1.Object) bool {
+	ds, ok := w.(*appsv1.DaemonSet)
+	if !ok || ds.Status.DesiredNumberScheduled > 0 {
+		return false
+	}
+	selected := false
+	for _, node := range o.nodes {
+		bare, ready := node.DeepCopy(), node.DeepCopy()
+		bare.Spec.Taints, ready.Spec.Taints = nil, nil
+		for _, taint := range node.Spec.Taints {
+			if !goesAway(taint.Key) {
+				ready.Spec.Taints = append(ready.Spec.Taints, taint)
+			}
+		}
+		if should, _ := daemon.NodeShouldRunDaemonPod(klog.Background(), ready, ds); should {
+			return true
+		}
+		should, _ := daemon.NodeShouldRunDaemonPod(klog.Background(), bare, ds)
+		selected = selected || should
+	}
+	return !selected
+}
+
+// goesAway reports whether a taint is of a node that is not ready, or not yet.
+func goesAway(key string) bool {
+	family, _, _ := strings.Cut(key, "/")
+	switch family {
+	case "node.kubernetes.io", "node.cloudprovider.kubernetes.io", "startup-taint.cluster-autoscaler.kubernetes.io":
+		return true
+	}
+	return strings.HasPrefix(key, "karpenter.sh/unregistered")
+}
+
 // isOfHash reports whether a pod that a DaemonSet made has this hash.
 func isOfHash(p *corev1.Pod, hash string) bool {
 	_, made := p.Labels["pod-template-generation"]
@@ -380,7 +417,7 @@ func (o *oracle) count(v *view, i int) groupCount {
 		slices.SortFunc(times, time.Time.Compare)
 		c.needed = append(c.needed, times[:min(need, len(times))]...)
 		short = short || ready < need || (isKind(w, "Job") && requirementOf(g) == v1alpha1.RequireComplete && !complete)
-		reliable = reliable && observed
+		reliable = reliable && observed && !o.waitsForNode(w)
 		c.expected += need
 		c.ready += min(ready, need)
 		if observed {

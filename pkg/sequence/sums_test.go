@@ -167,6 +167,21 @@ func checkWorkload(e *Engine, w *workload) error {
 	return nil
 }
 
+// waitsForNode works out from all nodes whether a DaemonSet expects no pod only because no node is ready for it.
+func waitsForNode(e *Engine, w *workload) bool {
+	rule := readiness.DueRule{}
+	if w.Kind == inventory.KindDaemonSet {
+		rule = *readiness.NewDueRule(&w.Workload)
+	}
+	return readiness.WaitsForNode(&w.Workload, func(yield func(readiness.Prospect) bool) {
+		for _, n := range e.nodes.byName {
+			if !yield(rule.ProspectOf(&n.Node)) {
+				return
+			}
+		}
+	})
+}
+
 // groupSums are the sums of one group in one domain.
 type groupSums struct {
 	pods      map[types.UID]struct{}
@@ -209,7 +224,7 @@ func checkSequenceSums(e *Engine, s *sequence) error {
 		sumsOf("", group).demands.Add(readiness.Demand{
 			Workload: &w.Workload, Required: s.Groups[group].Required, Condition: s.Groups[group].Condition, SeveralNamespaces: s.Cluster,
 			NamedBefore: readiness.NamedBefore(&w.Workload, s.Names(w.Namespace), group),
-			Claimed:     claimed[w], Done: done[w],
+			Claimed:     claimed[w], Done: done[w], WaitsForNode: waitsForNode(e, w),
 		}.Sum(), +1)
 	}
 	for name, d := range s.domains {

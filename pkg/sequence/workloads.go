@@ -33,6 +33,7 @@ func (all *workloads) addWorkload(view *workload) {
 func (all *workloads) forgetWorkload(old *workload) {
 	delete(all.byUID, old.UID)
 	delete(all.byName, old.Key())
+	delete(all.nodeless, old)
 	remove(all.byNamespace, old.Namespace, old)
 	if old.Failed {
 		remove(all.failedJobs, purposeOf(old), old)

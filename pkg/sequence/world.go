@@ -136,13 +136,15 @@ type workloads struct {
 	daemonPods map[types.UID]map[string]int
 	// daemons are the DaemonSets that sequences of scope Node select.
 	daemons map[*workload]struct{}
+	// nodeless are the DaemonSets that sequences of scope Cluster select and that expect no pod.
+	nodeless map[*workload]struct{}
 }
 
 func newWorkloads() workloads {
 	return workloads{
 		byUID: map[types.UID]*workload{}, byName: map[inventory.WorkloadKey]*workload{}, byNamespace: map[string]map[*workload]struct{}{},
 		ownedWorkloads: map[types.UID]map[*workload]struct{}{}, ownedPods: smallSets[types.UID, *pod]{},
-		daemons: map[*workload]struct{}{}, unfinished: map[types.UID]time.Time{}, failedJobs: map[purpose]map[*workload]struct{}{}, daemonPods: map[types.UID]map[string]int{},
+		daemons: map[*workload]struct{}{}, nodeless: map[*workload]struct{}{}, unfinished: map[types.UID]time.Time{}, failedJobs: map[purpose]map[*workload]struct{}{}, daemonPods: map[types.UID]map[string]int{},
 	}
 }
 

@@ -178,6 +178,32 @@ func TestJudgeKnowsHowManyPodsToExpect(t *testing.T) {
 				job("v1", "db", 1, 1, failedJob, ofCronJob(0), jobIsGone),
 				job("v2", "db", 1, 1, completeJob, ofCronJob(time.Minute), func(j *batchv1.Job) { j.OwnerReferences[0].UID = "again" })},
 		},
+		"a DaemonSet that wants no pod because its nodes are not ready": {
+			steps: []step{notReady("n1"), notReady("n2"), tiers, daemonSet("db", "db", 0)}, wantEarly: true,
+		},
+		"a DaemonSet that wants no pod because nobody has counted the node that is ready now": {
+			steps: []step{notReady("n1"), tiers, daemonSet("db", "db", 0), node("n1")}, wantEarly: true,
+		},
+		"a DaemonSet that wants no pod because there are no nodes": {steps: []step{tiers, daemonSet("db", "db", 0)}, wantEarly: true},
+		"a DaemonSet that wants no pod because there is no node that it selects": {
+			steps: []step{node("n1"), tiers, daemonSet("db", "db", 0, onlyOn("disk", "ssd"))}, wantEarly: true,
+		},
+		"a DaemonSet that wants no pod because its nodes are reserved": {
+			steps: []step{tainted("n1", "dedicated"), tiers, daemonSet("db", "db", 0)},
+		},
+		"a DaemonSet that wants no pod on a node that is reserved when it is not ready either": {
+			steps: []step{tainted("n1", "dedicated", corev1.TaintNodeNotReady), tiers, daemonSet("db", "db", 0)},
+		},
+		"a DaemonSet that wants no pod any more because its last node is reserved now": {
+			steps: []step{node("n1"), tiers, daemonSet("db", "db", 0), tainted("n1", "dedicated")},
+		},
+		"a DaemonSet that wants one pod beside a node that is not ready": {
+			steps: []step{notReady("n1"), node("n2"), tiers, daemonSet("db", "db", 1), up("db", "db", "a")},
+		},
+		"a DaemonSet that wants no pod beside enough pods of others": {
+			steps: []step{quorum("1"), notReady("n1"), daemonSet("db", "db", 0), deployment("more", "db", 1), replicaSet("more-1", "more", "db", "v1", 1),
+				up("db", "more-1", "a")},
+		},
 		"a DaemonSet with a pod missing": {steps: []step{tiers, daemonSet("db", "db", 2), up("db", "db", "a")}, wantEarly: true},
 		"a DaemonSet with all":           {steps: []step{tiers, daemonSet("db", "db", 2), up("db", "db", "a", "b")}},
 		"a DaemonSet's pod on a node that the DaemonSet lost": {

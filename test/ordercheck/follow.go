@@ -122,6 +122,8 @@ func (v *version) followNode(was *nodeFacts, turned []*pod, w *world, e event) {
 			v.beginAnew(node)
 		}
 		v.weighAllOn(node, v.domainOn(node, nil, w, e), w, e, v.conditionNews(node, w))
+	} else {
+		v.reweigh(v.withIdleDaemonSets(w), w, e, noNews)
 	}
 	if before := v.stillBefore(e); before != nil {
 		before.followNode(was, turned, w, e)

@@ -232,6 +232,22 @@ func node(name string, keysAndValues ...string) step {
 	for i := 0; i < len(keysAndValues); i += 2 {
 		n.Labels[keysAndValues[i]] = keysAndValues[i+1]
 	}
+	return nodeIs(n)
+}
+
+// notReady is a node that is not, and tainted one that has these taints.
+func notReady(name string) step { return tainted(name, corev1.TaintNodeNotReady) }
+
+func tainted(name string, keys ...string) step {
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	for _, key := range keys {
+		n.Spec.Taints = append(n.Spec.Taints, corev1.Taint{Key: key, Effect: corev1.TaintEffectNoSchedule})
+	}
+	return nodeIs(n)
+}
+
+func nodeIs(n *corev1.Node) step {
+	name := n.Name
 	return func(s *story) {
 		if _, exists := s.nodes[name]; !exists {
 			s.nodes[name] = s.whole()

@@ -213,7 +213,7 @@ func (v *version) demands(g int, w *world) (demands map[types.UID]*demand, expec
 		s.need = max(0, f.expects(v.groups[g].reached)-v.claimed(s, g, ns))
 		demands[uid] = s
 		expected += s.need
-		observed = observed && f.observed
+		observed = observed && f.observed && !w.hasNoNodeFor(f)
 	}
 	return demands, expected, observed
 }
@@ -278,6 +278,8 @@ func (v *version) lacksOf(g int, w *world) []string {
 			lacks = append(lacks, fmt.Sprintf("%s was being deleted", v.call(s.workloadFacts)))
 		case !s.observed:
 			lacks = append(lacks, fmt.Sprintf("the newest spec of %s was not yet observed", v.call(s.workloadFacts)))
+		case w.hasNoNodeFor(s.workloadFacts):
+			lacks = append(lacks, fmt.Sprintf("no node was ready for %s", v.call(s.workloadFacts)))
 		case s.complete():
 		case s.job != nil && v.groups[g].complete():
 			lacks = append(lacks, fmt.Sprintf("%s was not complete", v.call(s.workloadFacts)))

@@ -1,6 +1,10 @@
 package readiness
 
 import (
+	"iter"
+	"slices"
+	"strings"
+
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +21,7 @@ import (
 //
 //   - in the cluster, as any workload (demand.go): as many of its own pods as Kubernetes counts as desired, of its newest revision, unless
 //     it replaces pods only when they are deleted. The view of a DaemonSet has both numbers, see inventory.WorkloadKinds;
+//     While that number is 0 because no node is ready for it, it expects pods all the same, see WaitsForNode;
 //   - on each node where it is due, which is what follows: a pod that is there, whatever its revision. The pod is a member of the group
 //     like others: OnNode says what it gives to it.
 
@@ -40,13 +45,20 @@ func NewDueRule(w *inventory.Workload) *DueRule {
 // IsDueOn reports whether the DaemonSet should have a pod on the node, as NodeShouldRunDaemonPod of Kubernetes does, which prepares the
 // rule anew for each node.
 func (r *DueRule) IsDueOn(n *inventory.Node) bool {
+	return r.selects(n) && r.tolerates(n.Object.Spec.Taints)
+}
+
+// selects reports whether the template asks for a node like this one, whatever its taints.
+func (r *DueRule) selects(n *inventory.Node) bool {
 	if r.node != "" && r.node != n.Name {
 		return false
 	}
-	if fits, _ := r.affinity.Match(n.Object); !fits {
-		return false
-	}
-	taints := n.Object.Spec.Taints
+	fits, _ := r.affinity.Match(n.Object)
+	return fits
+}
+
+// tolerates reports whether none of the taints keeps the pods away.
+func (r *DueRule) tolerates(taints []corev1.Taint) bool {
 	if len(taints) == 0 {
 		return true
 	}
@@ -54,6 +66,62 @@ func (r *DueRule) IsDueOn(n *inventory.Node) bool {
 		return t.Effect == corev1.TaintEffectNoExecute || t.Effect == corev1.TaintEffectNoSchedule
 	}, utilfeature.DefaultFeatureGate.Enabled(features.TaintTolerationComparisonOperators))
 	return !untolerated
+}
+
+// Prospect is what a node promises a DaemonSet that expects no pod now.
+type Prospect uint8
+
+const (
+	// NotSelected is a node that the template does not ask for.
+	NotSelected Prospect = iota
+	// KeptAway is a node that the template asks for, and whose taints keep the pods away permanently.
+	KeptAway
+	// WouldRun is a node where the DaemonSet runs a pod as soon as the node is ready.
+	WouldRun
+)
+
+// ProspectOf returns what the node promises the DaemonSet. n is nil for a node that does not exist.
+func (r *DueRule) ProspectOf(n *inventory.Node) Prospect {
+	switch {
+	case n == nil || !r.selects(n):
+		return NotSelected
+	case r.tolerates(withoutTransient(n.Object.Spec.Taints)):
+		return WouldRun
+	}
+	return KeptAway
+}
+
+// transientTaints begin the keys of taints that go away when a node is ready: those of node conditions, of cloud providers, and the start-up
+// taints of autoscalers.
+var transientTaints = []string{
+	"node.kubernetes.io/", "node.cloudprovider.kubernetes.io/", "startup-taint.cluster-autoscaler.kubernetes.io/", "karpenter.sh/unregistered",
+}
+
+func withoutTransient(taints []corev1.Taint) []corev1.Taint {
+	isTransient := func(t corev1.Taint) bool {
+		return slices.ContainsFunc(transientTaints, func(prefix string) bool { return strings.HasPrefix(t.Key, prefix) })
+	}
+	if !slices.ContainsFunc(taints, isTransient) {
+		return taints
+	}
+	return slices.DeleteFunc(slices.Clone(taints), isTransient)
+}
+
+// WaitsForNode reports whether a DaemonSet expects no pod only because no node is ready for it. Kubernetes does not want its pods on nodes
+// that are not ready, so in a new or a dark cluster it wants none. There it runs a pod once a node is ready, or once one comes that it
+// selects. If taints keep it from all nodes that it selects, it really expects nothing.
+func WaitsForNode(w *inventory.Workload, prospects iter.Seq[Prospect]) bool {
+	if w.Kind != inventory.KindDaemonSet || w.Expected > 0 {
+		return false
+	}
+	keptAway := false
+	for p := range prospects {
+		if p == WouldRun {
+			return true
+		}
+		keptAway = keptAway || p == KeptAway
+	}
+	return !keptAway
 }
 
 // IsMissing reports whether a node lacks the pod of a DaemonSet that should have one there. pods counts those that it has

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -82,4 +83,55 @@ func TestADaemonSetIsDueWhereKubernetesSaysSo(t *testing.T) {
 		assert.Equal(t, before, set, "the DaemonSet is only read")
 	}
 	assert.NotZero(t, due)
+}
+
+func TestADaemonSetThatExpectsNothingWaitsForANode(t *testing.T) {
+	node := func(zone string, taints ...string) *inventory.Node {
+		object := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: "n", Labels: map[string]string{"zone": zone}}}
+		for _, key := range taints {
+			object.Spec.Taints = append(object.Spec.Taints, corev1.Taint{Key: key, Effect: corev1.TaintEffectNoSchedule})
+		}
+		view := inventory.ViewNode(object)
+		return &view
+	}
+	tests := map[string]struct {
+		desired int32
+		nodes   []*inventory.Node
+		want    bool
+	}{
+		"no node exists":                         {want: true},
+		"no node exists that it selects":         {nodes: []*inventory.Node{node("b")}, want: true},
+		"its node is not ready":                  {nodes: []*inventory.Node{node("a", corev1.TaintNodeNotReady)}, want: true},
+		"its node is unreachable":                {nodes: []*inventory.Node{node("a", corev1.TaintNodeUnreachable)}, want: true},
+		"its node is new to its cloud":           {nodes: []*inventory.Node{node("a", "node.cloudprovider.kubernetes.io/uninitialized")}, want: true},
+		"its node registers with Karpenter":      {nodes: []*inventory.Node{node("a", "karpenter.sh/unregistered")}, want: true},
+		"its node has a start-up taint":          {nodes: []*inventory.Node{node("a", "startup-taint.cluster-autoscaler.kubernetes.io/x")}, want: true},
+		"its node is ready, and was not counted": {nodes: []*inventory.Node{node("a")}, want: true},
+		"its node is reserved":                   {nodes: []*inventory.Node{node("a", "dedicated")}},
+		"its node is reserved and not ready":     {nodes: []*inventory.Node{node("a", "dedicated", corev1.TaintNodeNotReady)}},
+		"one node is reserved, another not ready": {
+			nodes: []*inventory.Node{node("a", "dedicated"), node("a", corev1.TaintNodeNotReady)}, want: true,
+		},
+		"one node is reserved, another not selected": {nodes: []*inventory.Node{node("a", "dedicated"), node("b")}},
+		"it expects pods beside a node that is not ready": {
+			desired: 1, nodes: []*inventory.Node{node("a"), node("a", corev1.TaintNodeNotReady)},
+		},
+	}
+	for name, tt := range tests {
+		t.Run(name, func(t *testing.T) {
+			set := &appsv1.DaemonSet{Status: appsv1.DaemonSetStatus{DesiredNumberScheduled: tt.desired}}
+			set.Spec.Template.Spec.NodeSelector = map[string]string{"zone": "a"}
+			var w inventory.Workload
+			require.True(t, w.View(set))
+			rule := NewDueRule(&w)
+			got := WaitsForNode(&w, func(yield func(Prospect) bool) {
+				for _, n := range tt.nodes {
+					if !yield(rule.ProspectOf(n)) {
+						return
+					}
+				}
+			})
+			assert.Equal(t, tt.want, got)
+		})
+	}
 }

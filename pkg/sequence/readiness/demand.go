@@ -18,6 +18,8 @@ type Demand struct {
 	// Claimed counts its pods that an earlier group has, and Done its members of the group that are done. Both count pods of
 	// its newest revision only, unless all revisions count.
 	Claimed, Done int
+	// WaitsForNode reports that it is a DaemonSet which expects no pod only because no node is ready for it.
+	WaitsForNode bool
 }
 
 // Demands sums up what workloads want of a group.
@@ -30,6 +32,7 @@ type Demands struct {
 	Unobserved int // workloads whose controller has not seen the newest generation
 	Failed     int // Jobs that failed
 	Going      int // workloads that are being deleted
+	Nodeless   int // DaemonSets that expect no pod only because no node is ready for them
 }
 
 // Add adds the other sums, or subtracts them if sign is -1.
@@ -42,6 +45,7 @@ func (d *Demands) Add(other Demands, sign int) {
 	d.Unobserved += sign * other.Unobserved
 	d.Failed += sign * other.Failed
 	d.Going += sign * other.Going
+	d.Nodeless += sign * other.Nodeless
 }
 
 // Sum returns what the workload adds to the group. Each workload counts by itself: it is short if too few of its own pods are
@@ -67,6 +71,9 @@ func (d Demand) Sum() Demands {
 		sum.Observed = sum.Ready
 	} else {
 		sum.Unobserved = 1
+	}
+	if w.Observed && d.WaitsForNode {
+		sum.Nodeless = 1
 	}
 	if w.Failed {
 		sum.Failed = 1

@@ -51,6 +51,8 @@ type Need struct {
 	BeforeBoot int
 	// Unseen reports that a pod's owner is not known yet, and Incomplete that a Job is not complete though its pods are.
 	Unseen, Incomplete bool
+	// Nodeless reports that a DaemonSet expects no pod only because no node is ready for it.
+	Nodeless bool
 	// Going reports that a workload is being deleted, and Lost counts the members that failed and are gone.
 	Going bool
 	Lost  int
@@ -133,8 +135,8 @@ func (g *Group) needByLabel() Need {
 		Going: g.Demands.Going > 0, Lost: g.Lost.Objects,
 	}
 	n.Nothing = g.Demands.Workloads == 0 && g.Members.Expected == 0 && g.Lost.Objects == 0
-	n.Certain = g.Members.Unseen == 0 && g.Demands.Unobserved == 0
-	n.Unseen = g.Members.Unseen > 0
+	n.Certain = g.Members.Unseen == 0 && g.Demands.Unobserved == 0 && g.Demands.Nodeless == 0
+	n.Unseen, n.Nodeless = g.Members.Unseen > 0, g.Demands.Nodeless > 0
 	n.Incomplete = g.Demands.Short > 0 && n.Ready >= n.Expected
 	return n
 }
@@ -222,6 +224,9 @@ func (n Need) members() string {
 	if n.NothingMatches() {
 		return "no pod matches it yet"
 	}
+	if n.Nodeless && n.Expected == 0 && !n.Going {
+		return "no node is ready for it yet"
+	}
 	are := cmp.Or(n.Asked, "ready")
 	text := fmt.Sprintf("%d of %d pods %s", min(n.Ready, n.Required), n.Required, are)
 	if n.Required != n.Expected {
@@ -238,6 +243,8 @@ func (n Need) members() string {
 		text += ", " + lostText(n.Lost)
 	case n.Incomplete && n.Required == n.Expected:
 		text += ", a Job is not complete yet"
+	case n.Nodeless:
+		text += ", no node is ready for a DaemonSet of it yet"
 	case !n.Certain:
 		text += ", the controller of a workload has not seen its latest change yet"
 	case n.Trials.Pods > 0:
