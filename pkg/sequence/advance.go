@@ -26,6 +26,18 @@ func (d *domain) advance(now time.Time) {
 	}
 }
 
+// markCompleted marks for re-evaluation the groups that are complete now and were not before, as far as they are not satisfied. It reports
+// whether there are any.
+func (d *domain) markCompleted(before spec.GroupSet) (any bool) {
+	for i := range (d.Completed &^ before).All() {
+		if !d.looksSatisfied(i) {
+			d.groupState(i)
+			any = true
+		}
+	}
+	return any
+}
+
 // reset forgets what the domain came to before its node was known: it was another node, or the order of events.
 func (d *domain) reset() {
 	d.State, d.evaluated = progress.State{Reached: d.Reached, Released: d.Released}, false
@@ -61,5 +73,7 @@ func (d *domain) inheritProgress(old *domain, same spec.Same) {
 		}
 	}
 	d.Once |= same.Set(old.Once)
+	d.Completed |= same.Set(old.Completed)
+	d.Reopened |= same.Set(old.Reopened)
 	d.ReleasedBefore |= same.Set(old.ReleasedBefore) // for a suspension, by this edit or by the next one in the same step
 }

@@ -252,6 +252,9 @@ func (s *sequence) restoreFromStatus() map[*domain]bool {
 		if record.FirstSatisfiedAt != nil && !s.refused() {
 			d.Once.Add(i)
 		}
+		if s.Completed(&s.object.Status, i) && !s.refused() && !d.Reopened.Has(i) {
+			d.Completed.Add(i)
+		}
 		if record.PassedAt != nil && d.Passed.Has(i) && !s.Continuous {
 			d.Pass(i, record.PassedAt.Time)
 		}

@@ -19,6 +19,7 @@ func (d *domain) facts(i int) readiness.Group {
 	} else if len(d.sequence.failures.byUID) > 0 {
 		facts.Lost = d.sequence.lost(i)
 	}
+	facts.Finished = d.Completed.Has(i) && !d.isUnfinished(i)
 	if len(state.podGroups) > 0 && g.MinAvailable == nil {
 		facts.PodGroupMinimum, facts.PodGroupShort = state.podGroups.Need(d.sequence.minimum, g.completedPodGroup)
 	}

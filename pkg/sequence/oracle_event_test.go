@@ -307,6 +307,12 @@ func (c *comparison) count() {
 				scope = "a node: "
 			}
 			n := len(course.groups)
+			for i := range course.groups {
+				is := course.node == "" && v.memory.completed.Has(v.definitions[i]) && course.groups[i].finished
+				see("a group that was complete and was cleaned up", is)
+				see("the same, by Continuous, of which others wait", is && v.Spec.Mode() == v1alpha1.Continuous && i < n-1)
+				see("a group that was complete and was opened again", v.memory.reopened.Has(v.definitions[i]))
+			}
 			for _, i := range v.placedIn {
 				g := course.groups[i]
 				see(scope+"workload in a group that is satisfied by all", g.satisfied && g.expected > 0 && v.Spec.PodGroups[i].MinAvailable == nil)

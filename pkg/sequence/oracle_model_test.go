@@ -108,6 +108,8 @@ type memory struct {
 	nodes map[string]types.UID
 	// once are the groups that were satisfied at some time since they were released.
 	once sets.Set[place]
+	// completed are the groups, by definition, that were complete when they were passed, and reopened those of them that were opened again.
+	completed, reopened sets.Set[string]
 	// watched is since when each group is looked at, and edited when an edit made it what it is.
 	watched, edited map[place]time.Time
 
@@ -332,7 +334,7 @@ func (o *oracle) look(ps *v1alpha1.PodSequence, cluster *v1alpha1.ClusterPodSequ
 		v.memory = &memory{
 			scope:  ps.Spec.Scope,
 			awaits: map[string]string{}, satisfied: map[place]satisfaction{}, once: sets.New[place](), watched: map[place]time.Time{}, edited: map[place]time.Time{},
-			reached: sets.New[place](), released: sets.New[place](),
+			reached: sets.New[place](), released: sets.New[place](), completed: sets.New[string](), reopened: sets.New[string](),
 			failures: map[types.UID]oracleFailure{}, ended: sets.New[types.UID](), came: o.version,
 		}
 		o.memories[ps.UID] = v.memory
@@ -349,6 +351,7 @@ func (o *oracle) look(ps *v1alpha1.PodSequence, cluster *v1alpha1.ClusterPodSequ
 	}
 
 	o.noteFailures(v)
+	o.recallCompleted(v)
 	if ps.Spec.Scope == v1alpha1.ScopeNode {
 		for _, node := range o.nodes {
 			v.courses[node.Name] = &course{node: node.Name}
@@ -370,8 +373,14 @@ func (o *oracle) look(ps *v1alpha1.PodSequence, cluster *v1alpha1.ClusterPodSequ
 			}
 		}
 	}
+	completed := v.memory.completed.Clone()
 	o.remember(v)
-	if o.reviewFailures(v) {
+	again := o.reviewFailures(v)
+	for i := range ps.Spec.PodGroups { // a proof may say of a group that it was complete
+		c := v.courses[""]
+		again = again || c != nil && !c.groups[i].satisfied && v.memory.completed.Has(v.definitions[i]) && !completed.Has(v.definitions[i])
+	}
+	if again {
 		c := &course{}
 		for i := range ps.Spec.PodGroups {
 			c.groups = append(c.groups, o.addObjects(v, i, o.count(v, i)))

@@ -198,6 +198,7 @@ func (o *oracle) run(v *view, c *course) {
 			passed = false
 		}
 
+		o.noteCompleted(v, c, i, passed, forGood)
 		c.reached = append(c.reached, reached)
 		c.passed = append(c.passed, passed)
 		c.timedOut = append(c.timedOut, timedOut)

@@ -32,6 +32,10 @@ type groupCount struct {
 	// sure is ready without the pods of workloads whose newest generation has not been seen by their controllers.
 	sure      int
 	satisfied bool
+	// unfinished reports that it has something that has not reached what is required, whether that is needed or not.
+	unfinished bool
+	// finished reports that it is satisfied because it was complete before.
+	finished bool
 	// butForObjects reports whether it would be satisfied if it waited for no objects.
 	butForObjects bool
 	// times is when each of the pods that count as done reached that; a Job that is complete counts as many times as
@@ -418,6 +422,7 @@ func (o *oracle) count(v *view, i int) groupCount {
 		c.needed = append(c.needed, times[:min(need, len(times))]...)
 		short = short || ready < need || (isKind(w, "Job") && requirementOf(g) == v1alpha1.RequireComplete && !complete)
 		reliable = reliable && observed && !o.waitsForNode(w)
+		c.unfinished = c.unfinished || !observed
 		c.expected += need
 		c.ready += min(ready, need)
 		if observed {
@@ -436,7 +441,8 @@ func (o *oracle) count(v *view, i int) groupCount {
 			}
 		}
 		if by.unseen {
-			anything, reliable = true, false
+			done, _ := o.done(p, g)
+			anything, reliable, c.unfinished = true, false, c.unfinished || !done
 			c.expected++
 			continue
 		}
@@ -475,8 +481,8 @@ func (o *oracle) count(v *view, i int) groupCount {
 		c.enough = percentOf(g.MinAvailable, c.expected)
 		c.satisfied = anything && reliable && c.ready >= c.enough
 	}
-	c.satisfied = c.satisfied && (!going || needsNone(g))
-	return c
+	c.satisfied, c.unfinished = c.satisfied && (!going || needsNone(g)), c.unfinished || short
+	return o.finish(v, i, c)
 }
 
 // ordinalsOf are the names of the pods that a StatefulSet is to have; nil for any other workload.
@@ -509,8 +515,11 @@ func (o *oracle) countNames(v *view, i int) groupCount {
 	names := sets.New(g.Pods...)
 	c := groupCount{times: map[string]time.Time{}, expected: names.Len(), enough: names.Len()}
 	for _, p := range o.pods {
-		if ok, at := o.done(p, g); ok && names.Has(p.Name) && v.in(i, p.Namespace) && p.DeletionTimestamp == nil &&
-			!isOurs(p.Namespace, p.Labels) {
+		if !names.Has(p.Name) || !v.in(i, p.Namespace) || p.DeletionTimestamp != nil || isOurs(p.Namespace, p.Labels) {
+			continue
+		}
+		ok, at := o.done(p, g)
+		if c.unfinished = c.unfinished || !ok; ok {
 			c.ready++
 			c.sure++
 			c.times[string(p.UID)] = at
@@ -524,5 +533,5 @@ func (o *oracle) countNames(v *view, i int) groupCount {
 		}
 	}
 	c.satisfied = c.ready >= c.enough
-	return c
+	return o.finish(v, i, c)
 }

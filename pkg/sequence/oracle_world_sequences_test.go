@@ -258,7 +258,7 @@ func (w *randomWorld) record(c *comparison, ps *v1alpha1.PodSequence) {
 			w.recordNode(v, course, ps, at)
 		}
 	}
-	w.remember(&ps.Status)
+	w.remember(&ps.Status, func(i int) bool { return v.memory.completed.Has(v.definitions[i]) })
 }
 
 func (w *randomWorld) recordGroups(v *view, course *course, ps *v1alpha1.PodSequence, at func(time.Time) *metav1.Time) {

@@ -24,7 +24,27 @@ func (d *domain) Readiness(i int) progress.Readiness {
 	} else if r.NeedsNothing {
 		r.Satisfied, r.Confirmed, r.Since = true, true, d.watchedSince(i)
 	}
+	r.Unfinished = d.Completed.Has(i) && d.isUnfinished(i)
 	return r
+}
+
+// isUnfinished reports whether something of a group is there that has not completed, or failed and is gone.
+func (d *domain) isUnfinished(i int) bool {
+	g, state := d.sequence.groups[i], d.peek(i)
+	if state.demands.Short > 0 || state.demands.Unobserved > 0 || len(d.sequence.failuresIn(i)) > 0 {
+		return true
+	}
+	if g.Selector != nil && state.sums.Unseen == 0 {
+		return state.sums.Ready < state.sums.Expected
+	}
+	for _, counted := range []map[*pod]contribution{state.members, state.named} { // few by name, and of unknown owners only for a moment
+		for p, c := range counted {
+			if (g.Selector == nil || c.Expected) && !p.Reached(g.requirement()).Done {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Recorded returns what status says of a group.

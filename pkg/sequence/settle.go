@@ -65,9 +65,14 @@ func (k *knowledge) settle(tx *transaction) Changes {
 // advance brings the domain up to its sums and to the time.
 func (k *knowledge) advance(d *domain, tx *transaction, changes *Changes) {
 	d.evaluate(k, tx)
+	completed := d.Completed
 	d.advance(k.now)
 	if len(d.sequence.failures.byUID) > 0 && k.reviewFailures(d.sequence, tx) {
 		d.evaluate(k, tx) // of what passed just now nothing is expected that is gone
+		d.advance(k.now)
+	}
+	if d.markCompleted(completed) {
+		d.evaluate(k, tx) // a proof says that groups were complete of which nothing is left
 		d.advance(k.now)
 	}
 	k.alarms.Set(&d.alarm, d.wake)

@@ -6,7 +6,7 @@ func ofObjects() []mutant {
 	return []mutant{
 		{readinessPath + "group.go", "if g.Unreadable || !need.Objects.IsSatisfied() || need.Unmet", "if g.Unreadable || need.Unmet",
 			"no object is waited for", engine, ""},
-		{readinessPath + "group.go", "\tif g.WithoutMembers {\n\t\treturn true\n\t}\n", "",
+		{readinessPath + "group.go", "return g.WithoutMembers || need.Finished", "return need.Finished",
 			"a group without members is looked at for members", engine,
 			"it expects none, so none is missing"},
 		{readinessPath + "objects.go", "return n.Satisfied == n.Objects", "return n.Satisfied > 0 || n.Objects == 0",

@@ -22,6 +22,7 @@
 //     that it should have. Pods that an earlier group has, and that have not failed, are not expected again. minAvailable
 //     asks for less, and expectedPods for more. While a workload is being deleted, or, of a ClusterPodSequence, the namespace that it is in, it is not,
 //     unless the workload is a complete Job;
+//   - a group that must complete, and had when it was passed, stays satisfied while nothing of it is there that has not completed;
 //   - a Job that failed, and a pod that failed and has no controller, is expected by its group by selector when it is deleted,
 //     until it has a successor: one of its name, or of the same CronJob or purpose and newer. A sequence that skips the group,
 //     passes it permanently or takes the object out of it does not mind it any more;

@@ -39,6 +39,8 @@ type progress struct {
 	wasSatisfied bool
 	passedUntil  time.Time  // up to when it was passed, at the latest, when it no longer is
 	best         readyCount // the nearest it has come to being satisfied
+	// completed says that it must complete, and had when it was passed.
+	completed bool
 	// passed reports that it has been passed at some time, and passedAt when, at the earliest; zero if nobody saw it.
 	passed   bool
 	passedAt time.Time
@@ -210,6 +212,7 @@ func (d *domain) passedAt(g int, now time.Time) (time.Time, bool) {
 // settle passes the groups that are passed by now, in order, and notes which are held.
 func (d *domain) settle(now time.Time) {
 	d.pass(now)
+	d.noteCompleted()
 	if d.spec.continuous {
 		d.hold(now)
 	}

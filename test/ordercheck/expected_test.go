@@ -228,6 +228,25 @@ func TestJudgeKnowsHowManyPodsToExpect(t *testing.T) {
 		},
 		"a Job with one of two running": {steps: []step{tiers, job("db", "db", 5, 2), up("db", "db", "a")}, wantEarly: true},
 		"a Job that is complete":        {steps: []step{tiers, job("db", "db", 5, 2, completeJob)}},
+		"a Job that completed and is cleaned up": {
+			steps: []step{order("s", continuously, tier("db", completed), tier("app")), job("db", "db", 1, 1, completeJob), passing(5 * time.Second),
+				job("db", "db", 1, 1, completeJob, jobIsGone), passing(5 * time.Second)},
+		},
+		"a Job that is created after another one was cleaned up": {
+			steps: []step{order("s", continuously, tier("db", completed), tier("app")), job("db", "db", 1, 1, completeJob), passing(5 * time.Second),
+				job("db", "db", 1, 1, completeJob, jobIsGone), job("new", "db", 1, 1), passing(5 * time.Second)}, wantEarly: true,
+		},
+		"a Job that is deleted while it runs, after another one was cleaned up": {
+			steps: []step{order("s", continuously, tier("db", completed), tier("app")), job("db", "db", 1, 1, completeJob), passing(5 * time.Second),
+				job("db", "db", 1, 1, completeJob, jobIsGone), job("new", "db", 1, 1), job("new", "db", 1, 1, jobIsGone), passing(5 * time.Second)}, wantEarly: true,
+		},
+		"a Job that completed and is cleaned up before it is its turn": {
+			steps: []step{order("s", tier("first"), tier("db", completed), tier("app")), job("db", "db", 1, 1, completeJob),
+				job("db", "db", 1, 1, completeJob, jobIsGone), create("first", labelled("tier", "first")), ready("first"), passing(5 * time.Second)}, wantEarly: true,
+		},
+		"a named pod that completed and is cleaned up": {
+			steps: []step{order("s", continuously, group(v1alpha1.PodGroup{Pods: []string{"db"}, RequiredStatus: v1alpha1.RequireComplete}), tier("app")), create("db", succeeded), passing(5 * time.Second), remove("db"), passing(5 * time.Second)},
+		},
 		"a Job that must complete but runs": {
 			steps: []step{order("s", tier("db", completed), tier("app")), job("db", "db", 1, 1), up("db", "db", "a")}, wantEarly: true,
 		},

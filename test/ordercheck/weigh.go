@@ -99,9 +99,9 @@ func (v *version) weigh(g int, w *world) outcome {
 	case group.memberless:
 		return v.withObjects(outcome{}, g, w)
 	case group.selector == nil:
-		return v.withObjects(v.weighNames(g, w), g, w)
+		return v.withObjects(v.finish(g, w, v.weighNames(g, w)), g, w)
 	}
-	return v.withObjects(v.weighSelected(g, w), g, w)
+	return v.withObjects(v.finish(g, w, v.weighSelected(g, w)), g, w)
 }
 
 // weighSelected says how the members of a group by selector stand.

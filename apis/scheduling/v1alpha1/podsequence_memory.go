@@ -29,6 +29,11 @@ type GroupMemory struct {
 	// the sequence after it had not. Absent if neither happened. The timeout of the group counts from then at the earliest.
 	// +optional
 	ChangedAt *metav1.Time `json:"changedAt,omitempty"`
+
+	// Whether the group, of requiredStatus Complete, was passed because it was complete. It then stays ready when its finished pods
+	// and Jobs are deleted. In mode Continuous, a new member ends that until it is complete.
+	// +optional
+	Completed bool `json:"completed,omitempty"`
 }
 
 // NodeMemory is what is remembered of some nodes.

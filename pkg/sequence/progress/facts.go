@@ -40,6 +40,8 @@ type Readiness struct {
 	// Witnessed reports that the group was satisfied at WitnessedAt, whatever it is now.
 	Witnessed   bool
 	WitnessedAt time.Time
+	// Unfinished reports, of a group that was complete, that something of it is there that is not.
+	Unfinished bool
 	// NeedsNothing reports that the group is satisfied whatever there is of it.
 	NeedsNothing bool
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/hold"
 	"example.com/podsequence/pkg/sequence/spec"
 )
@@ -24,6 +25,11 @@ type State struct {
 	Proven spec.GroupSet
 	// Once are the groups that were satisfied while they were released.
 	Once spec.GroupSet
+	// Completed are the groups of requiredStatus Complete that were passed because they were complete: that their finished members are
+	// deleted takes nothing back.
+	Completed spec.GroupSet
+	// Reopened are the groups that were in Completed until a member came that was not complete. Status may not know yet.
+	Reopened spec.GroupSet
 
 	passedAt []time.Time // by group
 	lastPass time.Time   // in place of passedAt, see Compact
@@ -84,9 +90,27 @@ func (s *State) Advance(d Domain, now time.Time) {
 		if !s.Passed.Has(i) {
 			s.passIfDone(d, i, now)
 		}
+		if g.Required == v1alpha1.RequireComplete && !d.OnNode {
+			s.noteCompleted(d, i)
+		}
 	}
 	if !d.Suspended && !d.Refused {
 		s.ReleasedBefore = s.Released
+	}
+}
+
+// noteCompleted remembers that a group was passed because it was complete. Where a pass may be lost, a member that is not complete opens
+// the group again. A permanent pass of which nobody knows more was one of a complete group, unless it may have been one without it.
+func (s *State) noteCompleted(d Domain, group int) {
+	readiness := d.Readiness(group)
+	known := readiness.Satisfied && readiness.Confirmed || !d.Continuous && (s.Once.Has(group) || !d.Groups[group].ContinueOnTimeout)
+	switch {
+	case s.Passed.Has(group) && known:
+		s.Completed.Add(group)
+		s.Reopened &^= 1 << group
+	case d.Continuous && !readiness.Satisfied && readiness.Unfinished:
+		s.Completed &^= 1 << group
+		s.Reopened.Add(group)
 	}
 }
 

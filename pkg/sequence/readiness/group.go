@@ -23,6 +23,8 @@ type Group struct {
 	MissingOnNode, GoingOnNode int
 	// Lost are the members that failed and are gone.
 	Lost Lost
+	// Finished reports that the group was complete when it was passed, and that nothing of it is there that is not complete.
+	Finished bool
 	// Objects are the objects that it waits for.
 	Objects Objects
 	// Unmet are the conditions that it asks for and the node does not have.
@@ -56,6 +58,8 @@ type Need struct {
 	// Going reports that a workload is being deleted, and Lost counts the members that failed and are gone.
 	Going bool
 	Lost  int
+	// Finished reports that the group was complete when it was passed, and that some of its members are gone.
+	Finished bool
 	// Asked is what members must be, other than ready; empty for that.
 	Asked string
 	// Trials are the members that are Ready and do not count as ready yet. Only messages say it.
@@ -75,6 +79,9 @@ func (g *Group) Need() Need {
 	n := Need{Certain: true, Memberless: true}
 	if !g.WithoutMembers {
 		n = g.needOfMembers()
+	}
+	if g.Finished && !g.hasMembers(n) {
+		n = Need{Required: n.Ready, Expected: n.Ready, Ready: n.Ready, Certain: true, Finished: true}
 	}
 	n.Objects, n.Unmet = g.Objects.Need(), g.Unmet
 	return n
@@ -143,14 +150,17 @@ func (g *Group) needByLabel() Need {
 
 // IsSatisfied reports whether enough of the expected members are done now. need is what Need returns. A group of which
 // nothing is known to expect is not satisfied: its pods may yet come. Neither is one with a workload that is being deleted, unless it
-// needs no pods: what goes away satisfies nobody.
+// needs no pods: what goes away satisfies nobody. But completion is final: a group that was complete when it was passed stays satisfied
+// when its finished members are deleted.
 func (g *Group) IsSatisfied(need Need) bool {
 	if g.Unreadable || !need.Objects.IsSatisfied() || need.Unmet != 0 {
 		return false
 	}
-	if g.WithoutMembers {
-		return true
-	}
+	return g.WithoutMembers || need.Finished || g.hasMembers(need)
+}
+
+// hasMembers reports whether enough of the expected members are done.
+func (g *Group) hasMembers(need Need) bool {
 	if need.Nothing || !need.Certain || need.PodGroupShort || need.Ready < need.Required {
 		return false
 	}
@@ -221,6 +231,9 @@ func (n Need) String() string {
 
 // members says how far the members of a group are.
 func (n Need) members() string {
+	if n.Finished {
+		return "complete, its finished pods are deleted"
+	}
 	if n.NothingMatches() {
 		return "no pod matches it yet"
 	}

@@ -52,6 +52,11 @@ func TestWhatToolsSayOfASequence(t *testing.T) {
 		"completed, and a pod restarts": {
 			report: finished(func(r *Report) { r.Groups[1] = again }), want: health.InProgress,
 		},
+		"completed, and its Job is cleaned up": {
+			report: finished(func(r *Report) {
+				r.Groups[0] = Group{Title: "One", Released: true, Satisfied: true, Passed: true, Completed: true}
+			}), want: health.Current,
+		},
 		"a pod has failed":      {report: unfinished(func(r *Report) { r.Groups[0] = failed }), want: health.Failed, stall: "PodFailed"},
 		"suspended":             {report: unfinished(func(r *Report) { r.Suspended = true }), want: health.Suspended},
 		"suspended and failed":  {report: unfinished(func(r *Report) { r.Suspended, r.Groups[0] = true, failed }), want: health.Failed, stall: "PodFailed"},

@@ -21,8 +21,8 @@ const maxNodeMemories = 1024
 func (r Report) memory(groups []v1alpha1.GroupStatus) *v1alpha1.SequenceMemory {
 	m := v1alpha1.SequenceMemory{Nodes: r.nodeMemory()}
 	if slices.ContainsFunc(groups, func(g v1alpha1.GroupStatus) bool { return g.Hash != "" }) {
-		for _, g := range groups {
-			m.Groups = append(m.Groups, v1alpha1.GroupMemory{Hash: g.Hash, ChangedAt: g.ChangedAt})
+		for i, g := range groups {
+			m.Groups = append(m.Groups, v1alpha1.GroupMemory{Hash: g.Hash, ChangedAt: g.ChangedAt, Completed: r.Groups[i].Completed})
 		}
 	}
 	if m.Groups == nil && m.Nodes == nil {

@@ -30,6 +30,20 @@ func recordedHash(status *v1alpha1.PodSequenceStatus, index int) string {
 	return status.Groups[index].Hash
 }
 
+// Completed reports whether status says that a group of requiredStatus Complete, which is still defined in the same way, was passed
+// because it was complete. Earlier releases recorded only that it was passed, and that it was satisfied.
+func (s *Sequence) Completed(status *v1alpha1.PodSequenceStatus, group int) bool {
+	index := s.RecordIndex(status, group)
+	if index < 0 || s.Groups[group].Required != v1alpha1.RequireComplete {
+		return false
+	}
+	if m := status.Memory; m != nil && index < len(m.Groups) && m.Groups[index].Completed {
+		return true
+	}
+	record := &status.Groups[index]
+	return record.PassedAt != nil && record.FirstSatisfiedAt != nil
+}
+
 // NodeID stands for a node in memory. It is short whatever the name of the node, so that there is room for all nodes.
 type NodeID [6]byte
 
