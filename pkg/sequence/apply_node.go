@@ -23,6 +23,12 @@ func (k *knowledge) replaceNodes(objects []*corev1.Node, tx *transaction) {
 			k.removeNode(name, tx)
 		}
 	}
+	if !k.nodes.listed {
+		k.nodes.listed = true
+		for name := range k.nodes.pods {
+			k.recountOnNode(name, tx)
+		}
+	}
 }
 
 func (k *knowledge) applyNode(object *corev1.Node, tx *transaction) {
@@ -77,8 +83,8 @@ func (k *knowledge) applyNode(object *corev1.Node, tx *transaction) {
 	for r := range k.unplaced.requirements.all() {
 		r.match(view, tx)
 	}
-	if old != nil && !old.BootedAt.Equal(view.BootedAt) {
-		k.recountAfterBoot(view.Name, tx)
+	if old == nil || old.Object.UID != view.Object.UID || !old.BootedAt.Equal(view.BootedAt) {
+		k.recountOnNode(view.Name, tx)
 	}
 	tx.pins = append(tx.pins, changedPin{Pin: inventory.Pin{Host: view.Hostname()}, added: old == nil || old.Hostname() != view.Hostname()})
 }
@@ -91,9 +97,7 @@ func (k *knowledge) removeNode(name string, tx *transaction) {
 	delete(k.nodes.byName, name)
 	k.reportTrouble(n, nil, tx)
 	k.workloads.reviewNodeless(n, nil, tx)
-	if !n.BootedAt.IsZero() {
-		k.recountAfterBoot(name, tx)
-	}
+	k.recountOnNode(name, tx)
 	tx.nodes = append(tx.nodes, name)
 	k.nodes.removeHost(n)
 	tx.pins = append(tx.pins, changedPin{Pin: inventory.Pin{Host: n.Hostname()}})
@@ -115,14 +119,14 @@ func (k *knowledge) removeNode(name string, tx *transaction) {
 	}
 }
 
-// recountAfterBoot counts the pods that run on a node anew when it has booted, when its boot has settled, and when it is gone. No boot
-// takes back what has ended.
-func (k *knowledge) recountAfterBoot(node string, tx *transaction) {
+// recountOnNode counts the pods that run on a node anew when the node has come or gone, when it has booted, and when its boot has settled.
+// None of that takes back what has ended.
+func (k *knowledge) recountOnNode(node string, tx *transaction) {
 	n := k.nodes.viewOf(node)
 	for p := range k.nodes.pods[node].all() {
 		view := *p.Pod
-		view.FollowBoot(n)
-		same := view.SameSinceBoot(p.Pod)
+		view.FollowNode(n, k.nodes.mayExist(node))
+		same := view.SameOnNode(p.Pod)
 		if p.Pod = &view; !same {
 			p.mark(tx)
 		}

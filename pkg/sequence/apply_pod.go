@@ -59,7 +59,7 @@ func (k *knowledge) applyPod(view *pod, prepared *equivalenceClass, tx *transact
 	} else {
 		view.SeenAt(k.now, nil)
 	}
-	view.FollowBoot(k.nodes.viewOf(view.Node))
+	view.FollowNode(k.nodes.viewOf(view.Node), k.nodes.mayExist(view.Node))
 	if p != nil && !tx.relisted && p.CountsAs(view.Pod) && p.reachesTheSame(view) {
 		renewed := *p.Pod
 		renewed.Renew(view.Pod, &k.interner)

@@ -60,3 +60,6 @@ func (all *nodes) viewOf(name string) *inventory.Node {
 	}
 	return nil
 }
+
+// mayExist reports whether there is a node of this name, as far as anybody knows.
+func (all *nodes) mayExist(name string) bool { return !all.listed || all.byName[name] != nil }

@@ -75,7 +75,7 @@ func (o *oracle) outlived(p *corev1.Pod) bool {
 func (o *oracle) noteOutlived() {
 	o.outlivedBefore, o.outlivedNow = o.outlivedNow, sets.New[types.UID]()
 	for _, p := range o.pods {
-		if o.outlived(p) {
+		if o.outlived(p) || o.isNowhere(p) {
 			o.outlivedNow.Insert(p.UID)
 		}
 	}

@@ -98,7 +98,7 @@ func newLateness(w *randomWorld, seen counters) *lateness {
 // step changes something in the world, and tells the engine of some of what happened.
 func (l *lateness) step() error {
 	if l.clock.Equal(worldEpoch) {
-		return l.happened([]event{l.tickTo(worldEpoch.Add(time.Second))})
+		return l.happened(l.begin(time.Second))
 	}
 	n := l.IntN(l.theme.pods + l.workloads + l.nodes + l.sequences + l.theme.time + l.theme.namespaces)
 	for _, what := range []struct {

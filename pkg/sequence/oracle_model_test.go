@@ -34,6 +34,9 @@ type oracle struct {
 	// definitions tells what a hash in a recorded status stands for.
 	definitions map[string]string
 
+	// nodesListed reports that somebody has said which nodes there are.
+	nodesListed bool
+
 	// uninstalled reports that the kind PodSequence is not installed.
 	uninstalled bool
 	// used is what is used of nodes.
@@ -231,6 +234,7 @@ func (o *oracle) replace(kind string, objects []metav1.Object) {
 			o.seeNode(node)
 		}
 	}
+	o.nodesListed = o.nodesListed || kind == "Node"
 	o.objects[kind] = map[string]metav1.Object{}
 	for _, object := range objects {
 		o.objects[kind][oracleKey(object)] = object
@@ -284,6 +288,8 @@ func (o *oracle) settle() {
 	o.saidBefore, o.saidNow = o.saidNow, maps.Clone(o.said)
 	o.noteOutlived()
 	o.settleReached()
+	o.countFromNode(o.readyNow)
+	o.countFromNode(o.steadyNow)
 	o.byUID = map[types.UID]metav1.Object{}
 	for _, kind := range workloadKinds {
 		for _, w := range o.objects[kind] {
@@ -453,10 +459,10 @@ func (o *oracle) done(p *corev1.Pod, g v1alpha1.PodGroup) (bool, time.Time) {
 	if what := unusual(g); what != "" {
 		return reachedAt(p, what, o.reached.now, o.reached.outlivedNow)
 	}
-	if o.outlived(p) {
+	if o.outlived(p) || o.isNowhere(p) {
 		return false, time.Time{}
 	}
-	return doneAt(p, g, o.readyAt, o.steadyAt, o.now)
+	return doneAt(p, g, o.readyNow, o.steadyNow, o.now)
 }
 
 // doneBefore is done as of before the event.

@@ -107,12 +107,16 @@ func (o *oracle) seeReached(p, old *corev1.Pod) {
 // settleReached notes what is so now, and what was before the event.
 func (o *oracle) settleReached() {
 	r := &o.reached
-	r.before, r.now = r.now, maps.Clone(r.since)
+	r.before, r.now = r.now, map[types.UID]map[string]time.Time{}
 	r.outlivedBefore, r.outlivedNow = r.outlivedNow, map[string]bool{}
 	for _, p := range o.pods {
+		r.now[p.UID] = maps.Clone(r.since[p.UID])
+		for what, at := range r.now[p.UID] {
+			r.now[p.UID][what] = o.notBeforeNode(p, at)
+		}
 		for what, at := range allReached(p) {
 			old := o.node(p.Spec.NodeName) != nil && at.Before(o.boots[p.Spec.NodeName].at)
-			if old && p.Status.Phase != corev1.PodSucceeded {
+			if old && p.Status.Phase != corev1.PodSucceeded || o.isNowhere(p) {
 				r.outlivedNow[string(p.UID)+" "+what] = true
 			}
 		}

@@ -95,7 +95,7 @@ func (r *restarts) step() error {
 // happen does one random thing. Watches are left out: they are never behind here.
 func (r *restarts) happen() []event {
 	if r.clock.Equal(worldEpoch) {
-		return []event{r.tickTo(worldEpoch.Add(time.Second))}
+		return r.begin(time.Second)
 	}
 	n := r.IntN(r.theme.pods + r.workloads + r.nodes + r.sequences + r.theme.time + r.theme.namespaces)
 	for _, what := range []struct {

@@ -85,7 +85,7 @@ func (w *randomWorld) nextSerial() string {
 // step changes something and returns the events that reach the engine then.
 func (w *randomWorld) step(c *comparison) []event {
 	if w.clock.Equal(worldEpoch) {
-		return []event{w.tickTo(worldEpoch.Add(time.Duration(w.IntN(1000)) * time.Millisecond))}
+		return w.begin(time.Duration(w.IntN(1000)) * time.Millisecond)
 	}
 	var out []event
 	n := w.IntN(w.pods + w.workloads + w.nodes + w.sequences + w.time + w.namespaces + 1)
@@ -116,6 +116,18 @@ func (w *randomWorld) step(c *comparison) []event {
 		out = append(out, pick(w, w.past...))
 	}
 	return out
+}
+
+// begin tells of the time, and then of the nodes that there are: somebody has put them there before.
+func (w *randomWorld) begin(after time.Duration) []event {
+	out := []event{w.tickTo(worldEpoch.Add(after))}
+	w.aside(func() {
+		for n := range 4 {
+			w.addNode("node-" + strconv.Itoa(n))
+		}
+	})
+	delete(w.queues, "Node")
+	return append(out, event{verb: verbReplace, kind: "Node", objects: sorted[metav1.Object](w, "Node")})
 }
 
 // put stores an object in the version that is to come, and drop deletes one.
@@ -234,13 +246,7 @@ func (w *randomWorld) stepNodes(*comparison) []event {
 	name := "node-" + strconv.Itoa(w.IntN(4))
 	node, _ := w.objects["Node"][name].(*corev1.Node)
 	if node == nil {
-		node = &corev1.Node{}
-		node.Name = name
-		node.Labels = map[string]string{corev1.LabelHostname: name, "pool": pick(w, "a", "b")}
-		node.Status.Allocatable = w.randomRoom()
-		w.report(node, true)
-		w.asideBy(3, func() { w.sayOf(node) })
-		w.put("Node", node)
+		w.addNode(name)
 		return nil
 	}
 	node = node.DeepCopy()
@@ -271,6 +277,16 @@ func (w *randomWorld) stepNodes(*comparison) []event {
 	}
 	w.put("Node", node)
 	return nil
+}
+
+func (w *randomWorld) addNode(name string) {
+	node := &corev1.Node{}
+	node.Name = name
+	node.Labels = map[string]string{corev1.LabelHostname: name, "pool": pick(w, "a", "b")}
+	node.Status.Allocatable = w.randomRoom()
+	w.report(node, true)
+	w.asideBy(3, func() { w.sayOf(node) })
+	w.put("Node", node)
 }
 
 func (w *randomWorld) randomLabels() map[string]string {

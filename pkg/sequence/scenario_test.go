@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -46,6 +47,7 @@ import (
 //	                    [says=(TYPE,STATUS[,at=D][,silent])]
 //	node-use NAME [used=(RESOURCE=N,...)]    what the pods on the node ask for together
 //	remove-node NAME
+//	list-nodes          all that there are: pods on others count for nothing from then on
 //	namespace NAME [uid=U] [allow=(NS,NS)] [require] [labels=(k=v)] [terminating]
 //	remove-namespace NAME
 //	unprobed DURATION    how long pods without a readiness probe must be ready; it comes first
@@ -177,6 +179,8 @@ func (s *scenario) answer(t *testing.T, d *datadriven.TestData) string {
 	case "remove-node":
 		delete(s.nodes, name)
 		return s.describe(s.tell().RemoveNode(name))
+	case "list-nodes":
+		return s.describe(s.tell().ReplaceNodes(slices.Collect(maps.Values(s.nodes)), strconv.Itoa(s.version)))
 	case "unprobed":
 		unprobedReady, err := time.ParseDuration(name)
 		if err != nil {

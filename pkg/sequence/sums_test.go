@@ -323,6 +323,9 @@ func sumPod(
 	if p.Reached(required).BeforeBoot {
 		sums.members.BeforeBoot++
 	}
+	if p.Reached(required).NodeGone {
+		sums.members.NodeGone++
+	}
 	owner := e.workloads.ownerOf(p)
 	group, selected := groupOf[owner.workload]
 	upToDate := selected && owner.workload.IsUpToDate(owner.revision)

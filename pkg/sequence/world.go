@@ -174,6 +174,7 @@ type nodes struct {
 	byName map[string]*node
 	slots  []*node                        // each has a place of its own while it is there
 	hosts  map[string]map[string]struct{} // names of nodes by host name
+	listed bool                           // a list has said which nodes there are: others do not exist
 	// pods are those that have a node, which may not be known, and have not ended, by the name of the node.
 	pods smallSets[string, *pod]
 }

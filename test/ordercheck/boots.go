@@ -82,8 +82,12 @@ func (w *world) reviewReady(node string) []*pod {
 	return turned
 }
 
-// isFromBefore reports whether what makes the pod ready is from before its node booted. What succeeded does not become undone.
+// isFromBefore reports whether what makes the pod ready is from before its node booted, or its node is gone. What succeeded does not become
+// undone.
 func (w *world) isFromBefore(p *pod) bool {
+	if w.gone.Has(p.node) {
+		return p.ready && !p.succeeded
+	}
 	return w.nodes[p.node] != nil && p.ready && !p.succeeded && p.told(v1alpha1.RequireReady).Before(w.boots[p.node].at)
 }
 

@@ -204,6 +204,24 @@ func TestJudgeKnowsHowManyPodsToExpect(t *testing.T) {
 			steps: []step{quorum("1"), notReady("n1"), daemonSet("db", "db", 0), deployment("more", "db", 1), replicaSet("more-1", "more", "db", "v1", 1),
 				up("db", "more-1", "a")},
 		},
+		"a pod whose node went after it was passed": {
+			bound: 1,
+			steps: []step{node("n1"), order("s", named("db-0"), tier("app")), create("db-0", at("n1"), isNow(corev1.ConditionTrue)), noNode("n1"), passing(3 * time.Second)},
+		},
+		"a pod whose node went before the sequence came": {
+			steps:     []step{node("n1"), create("db-0", at("n1"), isNow(corev1.ConditionTrue)), noNode("n1"), order("s", named("db-0"), tier("app"))},
+			wantEarly: true,
+		},
+		"a pod of a workload whose node went": {
+			steps: []step{node("n1"), statefulSet("db", "db", 1), create("db-0", labelled("tier", "db"), of("db"), at("n1"), isNow(corev1.ConditionTrue)),
+				noNode("n1"), tiers}, wantEarly: true,
+		},
+		"a pod that succeeded on a node that is gone": {
+			steps: []step{node("n1"), create("db-0", at("n1"), succeeded), noNode("n1"), order("s", named("db-0"), tier("app"))},
+		},
+		"a pod whose node came back": {
+			steps: []step{node("n1"), create("db-0", at("n1"), isNow(corev1.ConditionTrue)), noNode("n1"), order("s", named("db-0"), tier("app")), node("n1")},
+		},
 		"a DaemonSet with a pod missing": {steps: []step{tiers, daemonSet("db", "db", 2), up("db", "db", "a")}, wantEarly: true},
 		"a DaemonSet with all":           {steps: []step{tiers, daemonSet("db", "db", 2), up("db", "db", "a", "b")}},
 		"a DaemonSet's pod on a node that the DaemonSet lost": {

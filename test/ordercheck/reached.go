@@ -115,10 +115,13 @@ func (p *pod) noteMarks(f *podFacts, e event) {
 	p.markSeen, p.markWithout, p.lookedAt = seen, without, e.earliest.Truncate(time.Second)
 }
 
-// oldMarks are those from before the node of the pod booted. What succeeded does not become undone.
+// oldMarks are those from before the node of the pod booted, and all if the node is gone. What succeeded does not become undone.
 func (w *world) oldMarks(p *pod) map[v1alpha1.RequiredStatus]bool {
 	old := map[v1alpha1.RequiredStatus]bool{}
 	for reached := range p.podFacts.marks {
+		if w.gone.Has(p.node) && !p.succeeded {
+			old[reached] = true
+		}
 		if w.nodes[p.node] != nil && !p.succeeded && p.told(reached).Before(w.boots[p.node].at) {
 			old[reached] = true
 		}

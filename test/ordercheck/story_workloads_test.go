@@ -235,6 +235,14 @@ func node(name string, keysAndValues ...string) step {
 	return nodeIs(n)
 }
 
+// noNode deletes a node.
+func noNode(name string) step {
+	return func(s *story) {
+		delete(s.nodes, name)
+		s.changed(factsOfNode(&corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}), true)
+	}
+}
+
 // notReady is a node that is not, and tainted one that has these taints.
 func notReady(name string) step { return tainted(name, corev1.TaintNodeNotReady) }
 

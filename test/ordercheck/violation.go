@@ -174,6 +174,8 @@ func (w *world) whyNot(key types.NamespacedName, reached v1alpha1.RequiredStatus
 		return "was terminating"
 	case p.has(reached):
 		return ""
+	case w.gone.Has(p.node) && (p.fromBefore || len(p.oldMark) > 0) && reached != v1alpha1.RequireComplete:
+		return "was on a node that was gone"
 	case isMark(reached):
 		return whyNoMark(p, reached)
 	case reached == v1alpha1.RequireComplete:

@@ -17,6 +17,7 @@ type world struct {
 	requirements
 	byNamespace map[string]*namespace
 	nodes       map[string]*nodeFacts
+	gone        sets.Set[string]               // names of nodes that were deleted, and that there are not
 	boots       map[string]boot                // by node
 	sayings     map[string]sayings             // by node
 	allows      map[string]string              // by namespace, whose sequences it lets hold its pods
@@ -60,7 +61,7 @@ type pod struct {
 	markSeen, markWithout marks
 	lookedAt              time.Time
 	oldMark               map[v1alpha1.RequiredStatus]bool
-	fromBefore            bool // what makes it ready is from before the present boot of its node
+	fromBefore            bool // what makes it ready is from before the present boot of its node, or of a node that is gone
 	// labelledSince is since when it has had its labels, namesSince since when that which names a PodSequence.
 	labelledSince, namesSince moment
 	// releasedLacking is what it lacked when it lost our gates.
@@ -81,6 +82,7 @@ func newWorld() *world {
 		requirements: newRequirements(),
 		byNamespace:  map[string]*namespace{},
 		nodes:        map[string]*nodeFacts{},
+		gone:         sets.New[string](),
 		boots:        map[string]boot{},
 		sayings:      map[string]sayings{},
 		allows:       map[string]string{},
@@ -219,12 +221,14 @@ func (w *world) putNode(e event) []*pod {
 	f := e.node
 	if e.deleted {
 		delete(w.nodes, f.node.Name)
+		w.gone.Insert(f.node.Name)
 		delete(w.boots, f.node.Name)
 		delete(w.sayings, f.node.Name)
 		return w.reviewReady(f.node.Name)
 	}
 	was := w.nodes[f.node.Name]
 	w.nodes[f.node.Name] = f
+	w.gone.Delete(f.node.Name)
 	return w.noteBoot(was, f, e)
 }
 

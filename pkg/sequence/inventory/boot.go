@@ -58,9 +58,11 @@ func (n *Node) viewBoot(object *corev1.Node) {
 	}
 }
 
-// FollowBoot notes when the pod's node last booted, see Reached. node is nil while it is not known.
-func (p *Pod) FollowBoot(node *Node) {
-	if p.nodeBootedAt = 0; node != nil {
-		p.nodeBootedAt = TimestampOf(node.BootedAt)
+// FollowNode notes when the pod's node was created and when it last booted, see Reached. node is nil while it is not known; exists reports
+// whether there may be such a node.
+func (p *Pod) FollowNode(node *Node, exists bool) {
+	p.nodeGone = p.Bound() && !exists
+	if p.nodeBootedAt, p.nodeCreatedAt = 0, 0; node != nil {
+		p.nodeBootedAt, p.nodeCreatedAt = TimestampOf(node.BootedAt), TimestampOf(node.Object.CreationTimestamp.Time)
 	}
 }

@@ -45,6 +45,8 @@ type Pod struct {
 	seenAt Timestamp
 	// nodeBootedAt is when its node last booted; zero if nobody saw it boot, or long ago.
 	nodeBootedAt Timestamp
+	// nodeCreatedAt is when its node was created; zero while that is not known.
+	nodeCreatedAt Timestamp
 
 	Terminating bool
 	OwnerKnown  bool // its controller is of a kind in the table of workload kinds
@@ -58,6 +60,7 @@ type Pod struct {
 	Crashing   bool // some container, sidecars aside, is restarted again and again, see IsCrashing
 	Unprobed   bool // none of its containers, sidecars aside, has a readiness probe
 	hasStarted bool // its phase is Running or Succeeded
+	nodeGone   bool // it is bound to a node that does not exist
 }
 
 // common is what many pods have alike. It is never written to: they share it.
@@ -149,7 +152,7 @@ func (p *Pod) SeenAt(now time.Time, before *Pod) {
 
 // SteadySince returns since when the pod is ready without a break: a time in the future counts as that at which it was first seen, as
 // does none.
-func (p *Pod) SteadySince() Timestamp { return p.steadyAt }
+func (p *Pod) SteadySince() Timestamp { return p.notBeforeNode(p.steadyAt) }
 
 // IsCrashing reports whether a container is restarted again and again. Between two crashes it runs for a moment.
 func IsCrashing(status corev1.ContainerStatus) bool {
@@ -325,7 +328,7 @@ func (p *Pod) SameVerdict(other *Pod) bool {
 func (p *Pod) CountsAs(other *Pod) bool {
 	return p.UID == other.UID && p.SameMembership(other) && p.Node == other.Node && p.BoundAt == other.BoundAt && p.SchedulerName == other.SchedulerName &&
 		p.Mirror == other.Mirror && p.Failed == other.Failed && p.Succeeded == other.Succeeded && p.Ready == other.Ready &&
-		p.BeforeBoot() == other.BeforeBoot() && p.Unprobed == other.Unprobed && p.Crashing == other.Crashing &&
+		p.BeforeBoot() == other.BeforeBoot() && p.nodeGone == other.nodeGone && p.nodeCreatedAt == other.nodeCreatedAt && p.Unprobed == other.Unprobed && p.Crashing == other.Crashing &&
 		p.ReadySince() == other.ReadySince() && p.ReadyAt == other.ReadyAt && p.CreatedAt == other.CreatedAt && p.proof == other.proof &&
 		slices.Equal(p.Gates(), other.Gates()) && p.Wants().Equal(other.Wants())
 }

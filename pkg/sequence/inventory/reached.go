@@ -26,8 +26,10 @@ type Reached struct {
 	Done bool
 	// At is when the pod reached it, as the API says: not before the pod was created and bound. It is zero if nobody says when.
 	At Timestamp
-	// Since is the same, but not before the pod was last seen not to have reached it.
+	// Since is the same, but not before the pod was last seen not to have reached it, and not before its node was created.
 	Since Timestamp
+	// NodeGone reports that the pod reached it and is bound to a node that does not exist. It is not Done then.
+	NodeGone bool
 	// BeforeBoot reports that the pod reached it before the present boot of its node, and nobody has said so again since. It is not Done
 	// then.
 	BeforeBoot bool
@@ -140,8 +142,26 @@ func (p *Pod) find(condition string) *attained {
 	return nil
 }
 
-// Reached returns whether, and since when, the pod has what is required of it. What succeeded did its work: no boot takes that back.
+// Reached returns whether, and since when, the pod has what is required of it. What succeeded did its work: no boot takes that back, nor
+// does the end of its node.
 func (p *Pod) Reached(required Requirement) Reached {
+	r := p.reachedAnywhere(required)
+	r.NodeGone = r.Done && p.nodeGone && !p.Succeeded
+	r.Done, r.Since = r.Done && !r.NodeGone, p.notBeforeNode(r.Since)
+	return r
+}
+
+// notBeforeNode returns the time, or when the pod's node was created, if that was later: before, the pod counted for nothing. It returns
+// zero for zero.
+func (p *Pod) notBeforeNode(at Timestamp) Timestamp {
+	if at == 0 || p.Succeeded {
+		return at
+	}
+	return max(at, p.nodeCreatedAt)
+}
+
+// reachedAnywhere is Reached on any node.
+func (p *Pod) reachedAnywhere(required Requirement) Reached {
 	switch {
 	case !required.IsCommon():
 		a := p.find(required.Condition)
@@ -166,8 +186,11 @@ func (p *Pod) isBeforeBoot(at Timestamp) bool {
 	return p.nodeBootedAt != 0 && !p.Succeeded && at < p.nodeBootedAt
 }
 
-// SameSinceBoot reports whether the same version of the pod, as it was before its node booted, has reached the same.
-func (p *Pod) SameSinceBoot(before *Pod) bool {
+// SameOnNode reports whether the same version of the pod, as it was before its node changed, has reached the same.
+func (p *Pod) SameOnNode(before *Pod) bool {
+	if p.nodeGone != before.nodeGone || p.nodeCreatedAt != before.nodeCreatedAt {
+		return false
+	}
 	for _, a := range p.allAttained() {
 		if p.isBeforeBoot(a.at) != before.isBeforeBoot(a.at) {
 			return false
@@ -180,6 +203,7 @@ func (p *Pod) SameSinceBoot(before *Pod) bool {
 // what does. The pod shares what others have.
 func (p *Pod) Renew(newer *Pod, shared *Interner) {
 	p.ResourceVersion, p.Nominated, p.nodeBootedAt = newer.ResourceVersion, newer.Nominated, newer.nodeBootedAt
+	p.nodeGone, p.nodeCreatedAt = newer.nodeGone, newer.nodeCreatedAt
 	p.hasStarted, p.started, p.conditions = newer.hasStarted, newer.started, newer.conditions
 	shared.internConditions(p)
 }

@@ -114,7 +114,7 @@ func TestWhatAPodHasReached(t *testing.T) {
 			view := ViewPod(pod)
 			view.SeenAt(at(20), nil)
 			if test.booted > 0 {
-				view.FollowBoot(&Node{BootedAt: at(test.booted)})
+				view.FollowNode(&Node{Object: &corev1.Node{}, BootedAt: at(test.booted)}, true)
 			}
 			got := view.Reached(test.requires)
 			assert.Equal(t, test.done, got.Done)

@@ -51,6 +51,8 @@ type Need struct {
 	Stale int
 	// BeforeBoot counts the pods that were ready before the present boot of their nodes.
 	BeforeBoot int
+	// NodeGone counts the pods that are ready by what they say, on nodes that do not exist.
+	NodeGone int
 	// Unseen reports that a pod's owner is not known yet, and Incomplete that a Job is not complete though its pods are.
 	Unseen, Incomplete bool
 	// Nodeless reports that a DaemonSet expects no pod only because no node is ready for it.
@@ -98,7 +100,7 @@ func (g *Group) needOfMembers() Need {
 	default:
 		n = g.needByLabel()
 	}
-	n.BeforeBoot, n.Asked = g.Members.BeforeBoot, asked(g.Group)
+	n.BeforeBoot, n.NodeGone, n.Asked = g.Members.BeforeBoot, g.Members.NodeGone, asked(g.Group)
 	// What is said to be expected of a node is expected where there is anything: on other nodes the group has no part.
 	if g.ExpectedPods > 0 && !(g.OnNode && n.Nothing) {
 		n.Expected, n.Nothing = max(n.Expected, g.ExpectedPods), false
@@ -211,6 +213,14 @@ func beforeBootText(pods int, asked string) string {
 	return fmt.Sprintf("%d pods were last %s before their nodes booted", pods, was)
 }
 
+// nodeGoneText says that pods do not count because their nodes do not exist.
+func nodeGoneText(pods int) string {
+	if pods == 1 {
+		return "a pod is bound to a node that no longer exists"
+	}
+	return fmt.Sprintf("%d pods are bound to nodes that no longer exist", pods)
+}
+
 // String says how far a group is.
 func (n Need) String() string {
 	var parts []string
@@ -264,6 +274,8 @@ func (n Need) members() string {
 		text += ", " + n.Trials.String()
 	case n.Missing > 0:
 		text += ", a DaemonSet has no pod on this node yet"
+	case n.NodeGone > 0:
+		text += ", " + nodeGoneText(n.NodeGone)
 	case n.BeforeBoot > 0:
 		text += ", " + beforeBootText(n.BeforeBoot, n.Asked)
 	case n.Stale > 0:

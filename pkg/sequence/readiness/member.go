@@ -18,12 +18,14 @@ type Members struct {
 	Stale int
 	// BeforeBoot counts those that were ready before the present boot of their nodes.
 	BeforeBoot int
+	// NodeGone counts those that are ready by what they say, on nodes that do not exist.
+	NodeGone int
 	// Failed counts those that failed and that nobody replaces.
 	Failed int
 }
 
 // Member is what one member adds to the sums, see Members.
-type Member struct{ Expected, Ready, Unseen, Stale, BeforeBoot, Failed bool }
+type Member struct{ Expected, Ready, Unseen, Stale, BeforeBoot, NodeGone, Failed bool }
 
 // Add adds a member, or subtracts it if sign is -1.
 func (m *Members) Add(member Member, sign int) {
@@ -37,6 +39,7 @@ func (m *Members) Add(member Member, sign int) {
 	count(&m.Unseen, member.Unseen)
 	count(&m.Stale, member.Stale)
 	count(&m.BeforeBoot, member.BeforeBoot)
+	count(&m.NodeGone, member.NodeGone)
 	count(&m.Failed, member.Failed)
 }
 
@@ -94,7 +97,8 @@ func OnNode(p *inventory.Pod, required inventory.Requirement, nodeCreatedAt time
 		return Member{}
 	}
 	member := ByItself(p, required, nodeCreatedAt)
-	member.BeforeBoot = p.Reached(required).BeforeBoot
+	reached := p.Reached(required)
+	member.BeforeBoot, member.NodeGone = reached.BeforeBoot, reached.NodeGone
 	return member
 }
 

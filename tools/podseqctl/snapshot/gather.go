@@ -191,21 +191,21 @@ func (o *Objects) targets(of *Sequence, config sequence.Config) []string {
 	return names
 }
 
-// nodes reads all nodes if some sequence holds on each node by itself.
+// nodes reads all nodes: pods on nodes that do not exist count for nothing. Only sequences that hold on each node by itself need them.
 func (g *gatherer) nodes(ctx context.Context) error {
-	if !slices.ContainsFunc(g.Sequences, (*Sequence).PerNode) {
-		g.NodesRead = true // nobody asks for any
-		return nil
-	}
+	needed := slices.ContainsFunc(g.Sequences, (*Sequence).PerNode)
 	list, err := g.core.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	switch {
+	case apierrors.IsForbidden(err) && !needed:
+		g.NodesRead = true // nobody asks for any
+		return nil
 	case apierrors.IsForbidden(err):
 		g.unread("you may not read nodes: of sequences with scope Node only the status is shown; %s", AskFor(ClusterViewRole, ""))
 		return nil
 	case err != nil:
 		return fmt.Errorf("list nodes: %w", err)
 	}
-	g.NodesRead = true
+	g.NodesRead, g.AllNodes = true, true
 	for i := range list.Items {
 		g.Nodes = append(g.Nodes, &list.Items[i])
 	}
@@ -216,7 +216,7 @@ func (g *gatherer) nodes(ctx context.Context) error {
 // read nodes is not told of it.
 func (g *gatherer) nodesOfPods(ctx context.Context) {
 	const most = 20
-	if slices.ContainsFunc(g.Sequences, (*Sequence).PerNode) {
+	if g.AllNodes || slices.ContainsFunc(g.Sequences, (*Sequence).PerNode) {
 		return
 	}
 	names := map[string]bool{}

@@ -25,8 +25,8 @@ type Objects struct {
 
 	// NamespacesRead reports whether Namespaces has all namespaces.
 	NamespacesRead bool
-	// NodesRead reports whether Nodes has all nodes.
-	NodesRead bool
+	// NodesRead reports whether Nodes has all nodes that sequences ask for, and AllNodes whether it has all nodes that there are.
+	NodesRead, AllNodes bool
 	// Complete are the namespaces of which all pods and workloads were read.
 	Complete map[string]bool
 	// Unread says what may not be read, a line each.

@@ -73,7 +73,12 @@ func (s *Snapshot) feed() {
 	e := s.engine
 	s.confirm(e.Tick(s.Now))
 	s.confirm(e.ReplaceNamespaces(s.Namespaces, version))
-	s.confirm(e.ReplaceNodes(s.Nodes, version))
+	if s.AllNodes {
+		s.confirm(e.ReplaceNodes(s.Nodes, version))
+	}
+	for _, node := range s.Nodes {
+		s.confirm(e.ApplyNode(node))
+	}
 	for node, used := range s.nodeUse() {
 		s.confirm(e.ApplyNodeUse(node, used))
 	}
