@@ -212,11 +212,14 @@ func (d *domain) countsIn(p *pod, group int) (c contribution) {
 		c.since, c.ready = reached.Since, true
 		return c
 	}
-	since := progress.FullSecondAfter(p.SteadySince().Time()).Add(minReady)
-	c.since, c.timed = inventory.TimestampOf(since), true
-	c.ready = !k.now.Before(c.since.Time())
+	// A time of the API, cut to whole seconds, and so is the sum. Whoever counts from it begins with the next full second, once.
+	c.since, c.timed = inventory.TimestampOf(p.SteadySince().Time().Add(minReady)), true
+	c.ready = !k.now.Before(c.trialEnds())
 	return c
 }
+
+// trialEnds is when a pod counts as ready that must stay Ready for a while.
+func (c contribution) trialEnds() time.Time { return progress.FullSecondAfter(c.since.Time()) }
 
 // setTrial puts a member on trial, or takes it off.
 func (s *groupState) setTrial(at member, c contribution) {
@@ -233,7 +236,7 @@ func (s *groupState) setTrial(at member, c contribution) {
 	}
 	alarm := &progress.Alarm[member]{Owner: at}
 	s.trials[at.pod] = alarm
-	trials.Set(alarm, c.since.Time())
+	trials.Set(alarm, c.trialEnds())
 }
 
 // endTrials counts the members as ready whose time has come. The picture in which they do is that of now, and not that of the event that

@@ -50,8 +50,8 @@ func doneAt(p *corev1.Pod, g v1alpha1.PodGroup, readyAt, steadyAt map[types.UID]
 	if needs == 0 {
 		return true, readyAt[p.UID]
 	}
-	at := nextFullSecond(steadyAt[p.UID]).Add(needs)
-	if now.Before(at) {
+	at := steadyAt[p.UID].Truncate(time.Second).Add(needs)
+	if now.Before(nextFullSecond(at)) {
 		return false, time.Time{}
 	}
 	return true, at

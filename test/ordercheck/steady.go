@@ -21,10 +21,11 @@ func (r *rules) must(p *podFacts, g *groupFacts) time.Duration {
 	return 0
 }
 
-// countsFrom returns from when a group counts a pod that is ready, at the earliest.
+// countsFrom returns from when a group counts a pod that is ready, at the earliest, in whole seconds as the API has them: what counts from
+// there begins with the next one.
 func (r *rules) countsFrom(p *pod, g *groupFacts) time.Time {
 	if must := r.must(p.podFacts, g); must > 0 {
-		return nextFullSecond(p.readySeen).Add(must)
+		return p.readySeen.Truncate(time.Second).Add(must)
 	}
 	return p.reachedSeen(g.reached)
 }
