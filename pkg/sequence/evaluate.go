@@ -19,6 +19,7 @@ func (d *domain) facts(i int) readiness.Group {
 	} else if len(d.sequence.failures.byUID) > 0 {
 		facts.Lost = d.sequence.lost(i)
 	}
+	facts.OthersSatisfied = state.othersSatisfied
 	facts.Finished = d.Completed.Has(i) && !d.isUnfinished(i)
 	if len(state.podGroups) > 0 && g.MinAvailable == nil {
 		facts.PodGroupMinimum, facts.PodGroupShort = state.podGroups.Need(d.sequence.minimum, g.completedPodGroup)
@@ -46,7 +47,12 @@ func (d *domain) expects(group int) bool {
 
 // evaluate works out anew the groups that the transaction may have changed. It must come before advance.
 func (d *domain) evaluate(k *knowledge, tx *transaction) {
+	othersSatisfied := true
 	for _, state := range d.groupStates {
+		g := d.sequence.groups[state.group]
+		if g.IsRest && state.othersSatisfied != othersSatisfied {
+			state.othersSatisfied, state.dirty = othersSatisfied, true
+		}
 		if !d.evaluated || state.dirty {
 			if isNew := !d.evaluated || state.changed.Moment == 0; isNew { // until now nobody looked at anything of it
 				state.noteChange(k.questions.nowMoment(), k.questions.newest)
@@ -57,6 +63,7 @@ func (d *domain) evaluate(k *knowledge, tx *transaction) {
 			d.settleGroup(state, need, satisfied, k, tx)
 		}
 		d.settleConfirmation(state.group, k)
+		othersSatisfied = othersSatisfied && (state.satisfied || g.Skip)
 	}
 	d.evaluated = true
 }

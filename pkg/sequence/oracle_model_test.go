@@ -371,12 +371,12 @@ func (o *oracle) look(ps *v1alpha1.PodSequence, cluster *v1alpha1.ClusterPodSequ
 		v.courses[""] = &course{}
 	}
 	for _, c := range v.courses {
+		if c.node == "" {
+			c.groups = o.counts(v)
+			continue
+		}
 		for i := range ps.Spec.PodGroups {
-			if c.node == "" {
-				c.groups = append(c.groups, o.addObjects(v, i, o.count(v, i)))
-			} else {
-				c.groups = append(c.groups, o.addConditions(ps.Spec.PodGroups[i], c.node, o.addObjects(v, i, o.countOnNode(v, i, c.node))))
-			}
+			c.groups = append(c.groups, o.addConditions(ps.Spec.PodGroups[i], c.node, o.addObjects(v, i, o.countOnNode(v, i, c.node))))
 		}
 	}
 	completed := v.memory.completed.Clone()
@@ -387,11 +387,7 @@ func (o *oracle) look(ps *v1alpha1.PodSequence, cluster *v1alpha1.ClusterPodSequ
 		again = again || c != nil && !c.groups[i].satisfied && v.memory.completed.Has(v.definitions[i]) && !completed.Has(v.definitions[i])
 	}
 	if again {
-		c := &course{}
-		for i := range ps.Spec.PodGroups {
-			c.groups = append(c.groups, o.addObjects(v, i, o.count(v, i)))
-		}
-		v.courses[""] = c
+		v.courses[""] = &course{groups: o.counts(v)}
 		o.remember(v)
 	}
 	return v

@@ -34,6 +34,8 @@ type groupCount struct {
 	satisfied bool
 	// unfinished reports that it has something that has not reached what is required, whether that is needed or not.
 	unfinished bool
+	// nothing reports that there is nothing to expect, and that nobody said how much there should be.
+	nothing bool
 	// finished reports that it is satisfied because it was complete before.
 	finished bool
 	// butForObjects reports whether it would be satisfied if it waited for no objects.
@@ -483,9 +485,26 @@ func (o *oracle) count(v *view, i int) groupCount {
 	}
 	c.satisfied, c.unfinished = c.satisfied && (!going || needsNone(g)), c.unfinished || short
 	return o.finish(v, i, c)
+	c.nothing = !anything && (g.MinAvailable == nil || g.MinAvailable.Type == intstr.String)
 }
 
 // ordinalsOf are the names of the pods that a StatefulSet is to have; nil for any other workload.
+// counts are what the groups have in the whole cluster. The last of several, if it selects everything and nothing is left for it, is
+// satisfied when the others are.
+func (o *oracle) counts(v *view) []groupCount {
+	var counts []groupCount
+	last, others := len(v.Spec.PodGroups)-1, true
+	for i, g := range v.Spec.PodGroups {
+		c := o.count(v, i)
+		isRest := i > 0 && i == last && g.PodSelector != nil && len(g.PodSelector.MatchLabels)+len(g.PodSelector.MatchExpressions) == 0
+		c.satisfied = c.satisfied || isRest && c.nothing && others && makesSense(g)
+		c = o.addObjects(v, i, c)
+		others = others && (c.satisfied || g.Skip)
+		counts = append(counts, c)
+	}
+	return counts
+}
+
 func ordinalsOf(w metav1.Object) sets.Set[string] {
 	s, ok := w.(*appsv1.StatefulSet)
 	if !ok {

@@ -25,6 +25,8 @@ type Group struct {
 	Lost Lost
 	// Finished reports that the group was complete when it was passed, and that nothing of it is there that is not complete.
 	Finished bool
+	// OthersSatisfied reports, of the group that has the rest, that the groups before it are satisfied or skipped.
+	OthersSatisfied bool
 	// Objects are the objects that it waits for.
 	Objects Objects
 	// Unmet are the conditions that it asks for and the node does not have.
@@ -62,6 +64,8 @@ type Need struct {
 	Lost  int
 	// Finished reports that the group was complete when it was passed, and that some of its members are gone.
 	Finished bool
+	// NoRest reports that the groups before this one leave no pod, and are satisfied.
+	NoRest bool
 	// Asked is what members must be, other than ready; empty for that.
 	Asked string
 	// Trials are the members that are Ready and do not count as ready yet. Only messages say it.
@@ -99,6 +103,8 @@ func (g *Group) needOfMembers() Need {
 		n = g.needByName()
 	default:
 		n = g.needByLabel()
+		n.NoRest = n.Nothing && g.ExpectedPods == 0 && g.IsRest && g.OthersSatisfied
+		n.Nothing = n.Nothing && !n.NoRest
 	}
 	n.BeforeBoot, n.NodeGone, n.Asked = g.Members.BeforeBoot, g.Members.NodeGone, asked(g.Group)
 	// What is said to be expected of a node is expected where there is anything: on other nodes the group has no part.
@@ -115,7 +121,7 @@ func (g *Group) needOfMembers() Need {
 	if g.MinAvailable.Type == intstr.Int {
 		// Whatever else there may be to expect, these are enough. A group that makes no sense has no members.
 		n.Ready = g.Members.Ready + g.Demands.Observed
-		n.Certain, n.Nothing = true, g.Selector == nil && len(g.Names) == 0
+		n.Certain, n.Nothing, n.NoRest = true, g.Selector == nil && len(g.Names) == 0, false
 	}
 	return n
 }
@@ -249,6 +255,9 @@ func (n Need) members() string {
 	}
 	if n.Nodeless && n.Expected == 0 && !n.Going {
 		return "no node is ready for it yet"
+	}
+	if n.NoRest {
+		return "no pod is left for it"
 	}
 	are := cmp.Or(n.Asked, "ready")
 	text := fmt.Sprintf("%d of %d pods %s", min(n.Ready, n.Required), n.Required, are)

@@ -95,6 +95,8 @@ type Group struct {
 	Objects []v1alpha1.ObjectReference
 	// NodeConditions are those that must hold on a node; only in scope Node.
 	NodeConditions []v1alpha1.NodeConditionRequirement
+	// IsRest marks the last of several groups, if it selects every pod: it has what the groups before it leave.
+	IsRest bool
 	// WithoutMembers marks a group that has no members, because its spec says so: it waits for something else.
 	WithoutMembers bool
 	// NeedsNoPods marks a group of scope Node that is satisfied on every node.
@@ -153,6 +155,9 @@ func CompileAt(stored Stored, gatePrefixes []string, now time.Time) *Sequence {
 	}
 	for i := range ps.Spec.PodGroups {
 		s.compileGroup(i, &ps.Spec.PodGroups[i], stored.Cluster)
+	}
+	if last := s.Groups[len(s.Groups)-1]; len(s.Groups) > 1 && !s.PerNode && last.Selector != nil {
+		last.IsRest = last.Selector.Empty()
 	}
 	s.compileEmptyNodes()
 	s.Problems = append(s.Problems, override.Problems...)
