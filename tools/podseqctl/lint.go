@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -77,6 +78,9 @@ The exit code is 1 if there are errors; with --strict also if there are warnings
 			} else {
 				found, err = t.lintCluster(cmd.Context(), args)
 			}
+			if err != nil && !offline && len(args) > 0 && isFile(args[0]) {
+				err = fmt.Errorf("%w; to check the file %s, use -f %[2]s", err, args[0])
+			}
 			if err != nil {
 				return err
 			}
@@ -91,6 +95,12 @@ The exit code is 1 if there are errors; with --strict also if there are warnings
 	flags.BoolVarP(&o.verbose, "verbose", "v", false, "also list the notes: what is good to know and nothing to correct")
 	flags.BoolVar(&o.strict, "strict", false, "also exit with code 1 if there are warnings")
 	return command
+}
+
+// isFile reports whether a name is rather that of a file than of a sequence.
+func isFile(name string) bool {
+	_, err := os.Stat(name)
+	return err == nil || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml") || strings.HasSuffix(name, ".json")
 }
 
 // linted is what lint found, and where it looked.

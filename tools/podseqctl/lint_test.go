@@ -85,6 +85,13 @@ func (s *clusterSource) List(ctx context.Context, namespace string) ([]*snapshot
 }
 
 // Where the kinds are not installed there is nothing to check, and no errors would be a false answer.
+func TestLintSaysHowToCheckAFileThatIsGivenAsAName(t *testing.T) {
+	for _, file := range []string{"testdata/files/early", "shop.yaml"} {
+		assert.Contains(t, run(&fakeSource{}, []string{"lint", file}), "; to check the file "+file+", use -f "+file)
+	}
+	assert.NotContains(t, run(&fakeSource{}, []string{"lint", "shop"}), "-f")
+}
+
 func TestLintOfAClusterWithoutTheKindsFails(t *testing.T) {
 	output := run(&clusterSource{fakeSource: parse(t, ""), missing: true}, []string{"lint"})
 	assert.Equal(t, "error: "+(&snapshot.NotInstalledError{Resource: v1alpha1.PodSequenceResource}).Error()+"\n", output)
