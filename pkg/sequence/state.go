@@ -118,7 +118,7 @@ type groupState struct {
 
 	satisfied         bool
 	unsatisfiedBefore bool      // it was not satisfied under the spec before, and has not been looked at since
-	othersSatisfied   bool // of the group that has the rest: those before it are satisfied or skipped
+	othersSatisfied   bool      // of the group that has the rest: those before it are satisfied or skipped
 	confirmed         bool      // it is satisfied, and no event is missing that says otherwise
 	waitConfirmed     bool      // its wait was over when that was last looked at, so what was asked since is about all of it
 	since             time.Time // when it became satisfied; zero while it is not

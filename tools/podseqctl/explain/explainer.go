@@ -52,7 +52,7 @@ func (e *Explainer) Workload(kind sequence.WorkloadKind, object metav1.Object) R
 	if job, ok := object.(*batchv1.Job); ok {
 		if c := jobFailed(job); c != nil {
 			_, replaced := splitReplaced(pods)
-			r.State, r.Message = Stuck, fmt.Sprintf("failed (%s)%s; delete it and create it again", c.Reason, podtrouble.Colon(c.Message))
+			r.State, r.Message = Stuck, fmt.Sprintf("failed (%s)%s; %s", c.Reason, podtrouble.Colon(c.Message), recreate(job))
 			r.Because = e.replaced(replaced)
 		}
 	}

@@ -112,7 +112,10 @@ func (e *Explainer) part(part sequence.WorkloadPart, pods []*corev1.Pod, group v
 		r.Message = fmt.Sprintf("%d of %d pods %s", part.Ready, part.Expected, strings.ToLower(string(group.RequiredStatus)))
 	}
 	if part.Failure != "" {
-		r.State, r.Message = Stuck, "failed: "+part.Failure+"; delete it and create it again"
+		r.State, r.Message = Stuck, "failed: "+part.Failure
+		if job := e.Snapshot.Workload(part.Kind, part.Namespace, part.Name); job != nil {
+			r.Message += "; " + recreate(job)
+		}
 	}
 	if part.Unobserved {
 		r.Because = append(r.Because, Reason{Subject: r.Subject, State: Waiting,

@@ -47,10 +47,13 @@ func (e *Explainer) ownReasons(kind sequence.WorkloadKind, object metav1.Object,
 	case *appsv1.DaemonSet:
 		wanted = int(o.Status.DesiredNumberScheduled)
 	case *batchv1.Job:
+		if jobFailed(o) != nil {
+			return nil // it creates no more pods
+		}
 		if state, why := idle(o); why != "" {
 			add(state, "%s", why)
 		}
-		wanted = min(int(ptr.Deref(o.Spec.Parallelism, 1)), 1)
+		wanted = podsOfJob(o)
 	}
 	if present >= wanted {
 		return reasons
@@ -65,6 +68,30 @@ func (e *Explainer) ownReasons(kind sequence.WorkloadKind, object metav1.Object,
 		add(Waiting, "%d of its %d pods do not exist yet", wanted-present, wanted)
 	}
 	return reasons
+}
+
+// podsOfJob returns how many pods a Job should have now, those that have succeeded included.
+func podsOfJob(job *batchv1.Job) int {
+	parallelism, succeeded := int(ptr.Deref(job.Spec.Parallelism, 1)), int(job.Status.Succeeded)
+	if job.Spec.Completions == nil {
+		if succeeded > 0 {
+			return 0 // it creates no more pods after the first has succeeded
+		}
+		return parallelism
+	}
+	return min(int(*job.Spec.Completions), succeeded+parallelism)
+}
+
+// recreate says how to repeat a Job that failed: whoever owns it has to create it again.
+func recreate(job metav1.Object) string {
+	owner := metav1.GetControllerOfNoCopy(job)
+	switch {
+	case owner == nil:
+		return "delete it and create it again"
+	case owner.Kind == "CronJob":
+		return fmt.Sprintf("create a newer Job with kubectl create job --from=cronjob/%s, or wait for the next one", owner.Name)
+	}
+	return fmt.Sprintf("delete its owner, %s %s, and create that again", owner.Kind, owner.Name)
 }
 
 // isMemberOf reports whether a pod's name is one that a StatefulSet gives.
