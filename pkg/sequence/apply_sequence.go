@@ -245,6 +245,7 @@ func (s *sequence) restoreFromStatus() map[*domain]bool {
 	d.Proven |= s.RecordedPasses(&s.object.Status)
 	for i := range s.groups {
 		record := s.record(i)
+		s.groups[i].failuresOverAt = latest(s.groups[i].failuresOverAt, s.FailuresOverAt(&s.object.Status, i))
 		if record.ReleasedAt != nil && s.Suspended {
 			d.ReleasedBefore |= s.groups[i].Predecessors
 			d.ReleasedBefore.Add(i)
@@ -278,6 +279,7 @@ func (s *sequence) inheritProgress(old *sequence, k *knowledge) {
 		}
 		before := old.groups[same[i]]
 		g.watchedSince, g.editedAt = before.watchedSince, before.editedAt
+		g.failuresOverAt = latest(g.failuresOverAt, before.failuresOverAt)
 		if g.Awaited != same.Set(before.Awaited) {
 			g.editedAt = now // what it waits for is skipped, or is not any more
 		}

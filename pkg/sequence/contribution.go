@@ -190,7 +190,7 @@ func (s *groupState) add(c contribution, sign int, tx *transaction) {
 
 // countsAsReady reports whether the sums count the pod as ready.
 func (s *groupState) countsAsReady(c contribution) bool {
-	return c.Ready || (c.demand != nil && c.demand.group == s.group && readiness.CountsPods(&c.demand.workload.Workload))
+	return c.Ready || (c.demand != nil && c.demand.group == s.group && readiness.CountsPods(&c.demand.workload.Workload) && !c.demand.facts().IsOver())
 }
 
 // markPods marks pods wherever they are members.

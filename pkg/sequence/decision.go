@@ -1,6 +1,7 @@
 package sequence
 
 import (
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -88,6 +89,9 @@ func (d *domain) describe(decision *report.Decision, now time.Time) {
 		decision.Others = append(decision.Others, d.sequence.groups[i].Title)
 	}
 	decision.Need = d.need(current)
+	if failure := d.failureOfMembers(current); failure != nil && !d.looksSatisfied(current) {
+		decision.Failure = strings.TrimPrefix(failure.Message, d.where(current).String()+": ")
+	}
 	switch {
 	case d.unconfirmed && d.looksSatisfied(current) && !d.isConfirmed(current):
 		decision.Reason = report.HeldUnconfirmed

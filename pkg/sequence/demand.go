@@ -21,7 +21,27 @@ func (d *demand) facts() readiness.Demand {
 	w, g := &d.workload.Workload, d.sequence.groups[d.group]
 	return readiness.Demand{
 		Workload: w, Required: g.Required, Condition: g.Condition, SeveralNamespaces: d.sequence.Cluster, NamedBefore: d.namedBefore,
-		Claimed: d.claimed, Done: d.done.Len(),
+		Claimed: d.claimed, Done: d.done.Len(), FailuresOverAt: d.sequence.groups[d.group].failuresOverAt,
+	}
+}
+
+// endFailures ends the failures of the group that came before the workload, if that is a Job that has completed.
+func (d *demand) endFailures(tx *transaction) {
+	w, s, g := &d.workload.Workload, d.sequence, d.sequence.groups[d.group]
+	if !w.Complete || w.CronJob != "" || s.PerNode || d.workload.demands[s] != d || !w.CreatedAt.After(g.failuresOverAt) {
+		return
+	}
+	g.failuresOverAt = w.CreatedAt
+	for other := range g.demands {
+		if other.workload.Failed {
+			other.mark(tx)
+		}
+	}
+	for _, f := range s.failuresIn(d.group) {
+		if s.isOver(&f) {
+			s.endFailure(f.UID)
+			s.knowledge.dropFailure(s, s.failures.byUID[f.UID], tx)
+		}
 	}
 }
 

@@ -131,7 +131,7 @@ func (d *domain) startFromEmptyNode(before *node) {
 	if d.node.seenMoment < moment { // it is not another node of that name: something comes to an empty node
 		d.Passed, d.Released, d.ReleasedBefore, d.evaluated = d.published.Passed, d.published.Released, d.published.Released, true
 		_, d.Reached = s.ReachedOn(before.Object.Labels)
-		d.onTheWay, d.published.unmatched = d.published.OnTheWay, d.unmatchedGroups()
+		d.onTheWay, d.published.unmatched = d.published.OnTheWay, d.unmatchedGroups() // nothing is there that may have failed
 	}
 }
 

@@ -14,6 +14,7 @@ import (
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/readiness"
 	"example.com/podsequence/pkg/sequence/report"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // A Job or a pod without a controller that failed keeps its group from being satisfied also when it is deleted: by its time to live, by
@@ -327,8 +328,17 @@ func (k *knowledge) notePod(p *pod, tx *transaction) {
 	}
 }
 
+// isOver reports whether a Job of the group was created after the failure of another one and has completed.
+func (s *sequence) isOver(f *v1alpha1.Failure) bool {
+	group, selected := s.groupOfFailure(&failure{Failure: *f})
+	return selected && f.FailedAt != nil && f.CronJobUID == "" && f.FailedAt.Time.Before(s.groups[group].failuresOverAt)
+}
+
 // isUnresolved reports whether nothing that is known ends the failure: neither is the object there, nor a successor.
 func (k *knowledge) isUnresolved(s *sequence, f *failure) bool {
+	if s.isOver(&f.Failure) {
+		return false
+	}
 	if inventory.Kind(f.Kind) == inventory.KindPod {
 		p := k.namespaces.pods(f.Namespace)[f.Name]
 		return p == nil || (p.UID == f.UID && p.Terminating)
@@ -456,7 +466,7 @@ func (s *sequence) failedMembers(i int) []v1alpha1.Failure {
 	g, state := s.groups[i], s.nodeless.peek(i)
 	if state.demands.Failed > 0 {
 		for demand := range g.demands {
-			if readiness.IsFailedJob(&demand.workload.Workload) {
+			if readiness.IsFailedJob(&demand.workload.Workload) && demand.entered.Failed > 0 {
 				all = append(all, s.failedJob(demand.workload, i))
 			}
 		}
@@ -469,4 +479,82 @@ func (s *sequence) failedMembers(i int) []v1alpha1.Failure {
 		}
 	}
 	return all
+}
+
+// failedGroups returns the groups under way that will not be satisfied unless somebody acts, because members failed.
+func (d *domain) failedGroups() spec.GroupSet {
+	failed := spec.GroupSet(0)
+	for i := range d.Current().All() {
+		if state := d.peek(i); !state.satisfied && (state.sums.Failed > 0 || len(d.failedJobs(i)) > 0) {
+			failed.Add(i)
+		}
+	}
+	return failed
+}
+
+// failureOfMembers says which members of a group failed, and how to replace them; nil if none did.
+func (d *domain) failureOfMembers(i int) *spec.Problem {
+	if d.peek(i).sums.Failed > 0 {
+		return ptr.To(report.PodFailed(d.where(i), d.failedPods(i)))
+	}
+	if jobs := d.failedJobs(i); len(jobs) > 0 {
+		return ptr.To(report.JobFailed(d.where(i), jobs, d.sequence.Cluster))
+	}
+	return nil
+}
+
+func (d *domain) failedPods(i int) []string {
+	var names []string
+	collect := func(p *pod) {
+		if p.IsLost() {
+			names = append(names, "pod "+d.sequence.nameOf(p))
+		}
+	}
+	for p := range d.peek(i).members {
+		collect(p)
+	}
+	if len(names) == 0 { // a pod that this group names starts with an earlier one
+		for j := range i {
+			for p := range d.peek(j).members {
+				if d.sequence.groups[i].NamesPod(p.Namespace, p.Name) {
+					collect(p)
+				}
+			}
+		}
+	}
+	return names
+}
+
+// failedJobs are the Jobs of a group that failed, and after which nobody created another one. Such a Job is over when the other completes.
+func (d *domain) failedJobs(i int) []*inventory.Workload {
+	if d.peek(i).demands.Failed == 0 {
+		return nil
+	}
+	var jobs []*inventory.Workload
+	newest := d.newestJob(i)
+	for demand := range d.sequence.groups[i].demands {
+		if demand.entered.Failed > 0 && (demand.workload.CronJob != "" || !newest.CreatedAt.After(demand.workload.FailedAt)) {
+			jobs = append(jobs, &demand.workload.Workload)
+		}
+	}
+	return jobs
+}
+
+// lostIn are the failures in a group of members that are gone, except of Jobs after which somebody created another one.
+func (d *domain) lostIn(i int) []v1alpha1.Failure {
+	newest := d.newestJob(i)
+	return slices.DeleteFunc(d.sequence.failuresIn(i), func(f v1alpha1.Failure) bool {
+		return f.FailedAt != nil && f.CronJobUID == "" && newest.CreatedAt.After(f.FailedAt.Time)
+	})
+}
+
+// newestJob is the Job of a group that was created last and is not being deleted; the zero value if there is none.
+func (d *domain) newestJob(i int) *inventory.Workload {
+	newest := &inventory.Workload{}
+	for demand := range d.sequence.groups[i].demands {
+		if w := &demand.workload.Workload; w.Kind == inventory.KindJob && !w.Terminating && w.CronJob == "" && w.CreatedAt.After(newest.CreatedAt) {
+			newest = w
+		}
+	}
+	return newest
 }

@@ -3,6 +3,7 @@ package sequence
 import (
 	"maps"
 	"slices"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -61,6 +62,29 @@ func (o *oracle) noteGoneSuccessors() {
 			}
 		}
 	}
+}
+
+// noteComplete notes which Jobs have completed: failures from before they were created are over.
+func (o *oracle) noteComplete(v *view) {
+	over := v.memory.failuresOver
+	for i, definition := range v.definitions {
+		if at := o.recordIndex(v, i); at >= 0 && v.Status.Memory != nil && at < len(v.Status.Memory.Groups) && v.Spec.Scope != v1alpha1.ScopeNode {
+			if said := v.Status.Memory.Groups[at].FailuresOverAt; said != nil {
+				over[definition] = later(over[definition], said.Time)
+			}
+		}
+	}
+	for uid, i := range v.placedIn {
+		if complete, _ := jobCompletedAt(o.byUID[uid]); complete && cronJobOf(o.byUID[uid]) == "" && v.Spec.Scope != v1alpha1.ScopeNode {
+			over[v.definitions[i]] = later(over[v.definitions[i]], o.byUID[uid].GetCreationTimestamp().Time)
+		}
+	}
+	maps.DeleteFunc(over, func(definition string, _ time.Time) bool { return !slices.Contains(v.definitions, definition) })
+}
+
+// isOver reports whether a Job of group i that failed at a time no longer counts.
+func (v *view) isOver(i int, failed *metav1.Time) bool {
+	return i >= 0 && failed != nil && failed.Time.Before(v.memory.failuresOver[v.definitions[i]])
 }
 
 // noteFailures works out which members failed and are gone.
@@ -200,6 +224,9 @@ func (o *oracle) groupOfFailure(v *view, f oracleFailure) int {
 
 // succeeds reports whether what failed has a successor, or is there itself.
 func (o *oracle) succeeds(v *view, f oracleFailure) (successor, itself bool) {
+	if f.CronJobUID == "" && v.isOver(o.groupOfFailure(v, f), f.FailedAt) {
+		return true, false
+	}
 	there := o.objects[f.Kind][oracleName(f.Namespace, f.Name)]
 	if there != nil {
 		successor = there.GetUID() != f.UID

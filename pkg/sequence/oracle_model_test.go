@@ -113,6 +113,8 @@ type memory struct {
 	once sets.Set[place]
 	// completed are the groups, by definition, that were complete when they were passed, and reopened those of them that were opened again.
 	completed, reopened sets.Set[string]
+	// failuresOver is, by definition, when the newest Job of a group was created that has completed.
+	failuresOver map[string]time.Time
 	// watched is since when each group is looked at, and edited when an edit made it what it is.
 	watched, edited map[place]time.Time
 
@@ -340,7 +342,7 @@ func (o *oracle) look(ps *v1alpha1.PodSequence, cluster *v1alpha1.ClusterPodSequ
 		v.memory = &memory{
 			scope:  ps.Spec.Scope,
 			awaits: map[string]string{}, satisfied: map[place]satisfaction{}, once: sets.New[place](), watched: map[place]time.Time{}, edited: map[place]time.Time{},
-			reached: sets.New[place](), released: sets.New[place](), completed: sets.New[string](), reopened: sets.New[string](),
+			reached: sets.New[place](), released: sets.New[place](), completed: sets.New[string](), reopened: sets.New[string](), failuresOver: map[string]time.Time{},
 			failures: map[types.UID]oracleFailure{}, ended: sets.New[types.UID](), came: o.version,
 		}
 		o.memories[ps.UID] = v.memory
@@ -356,6 +358,7 @@ func (o *oracle) look(ps *v1alpha1.PodSequence, cluster *v1alpha1.ClusterPodSequ
 		}
 	}
 
+	o.noteComplete(v)
 	o.noteFailures(v)
 	o.recallCompleted(v)
 	if ps.Spec.Scope == v1alpha1.ScopeNode {

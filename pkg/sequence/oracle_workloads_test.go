@@ -374,7 +374,8 @@ func (o *oracle) count(v *view, i int) groupCount {
 
 	for uid, in := range v.placedIn {
 		w := o.byUID[uid]
-		if in != i || o.superseded(w) {
+		job, _ := w.(*batchv1.Job)
+		if in != i || o.superseded(w) || job != nil && cronJobOf(w) == "" && v.isOver(i, failedAt(job)) {
 			continue
 		}
 		anything = true
@@ -484,11 +485,10 @@ func (o *oracle) count(v *view, i int) groupCount {
 		c.satisfied = anything && reliable && c.ready >= c.enough
 	}
 	c.satisfied, c.unfinished = c.satisfied && (!going || needsNone(g)), c.unfinished || short
-	return o.finish(v, i, c)
 	c.nothing = !anything && (g.MinAvailable == nil || g.MinAvailable.Type == intstr.String)
+	return o.finish(v, i, c)
 }
 
-// ordinalsOf are the names of the pods that a StatefulSet is to have; nil for any other workload.
 // counts are what the groups have in the whole cluster. The last of several, if it selects everything and nothing is left for it, is
 // satisfied when the others are.
 func (o *oracle) counts(v *view) []groupCount {
@@ -505,6 +505,7 @@ func (o *oracle) counts(v *view) []groupCount {
 	return counts
 }
 
+// ordinalsOf are the names of the pods that a StatefulSet is to have; nil for any other workload.
 func ordinalsOf(w metav1.Object) sets.Set[string] {
 	s, ok := w.(*appsv1.StatefulSet)
 	if !ok {

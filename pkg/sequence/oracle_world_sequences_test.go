@@ -258,7 +258,12 @@ func (w *randomWorld) record(c *comparison, ps *v1alpha1.PodSequence) {
 			w.recordNode(v, course, ps, at)
 		}
 	}
-	w.remember(&ps.Status, func(i int) bool { return v.memory.completed.Has(v.definitions[i]) })
+	w.remember(&ps.Status, func(i int) bool { return v.memory.completed.Has(v.definitions[i]) }, func(i int) *metav1.Time {
+		if over := v.memory.failuresOver[v.definitions[i]]; !over.IsZero() {
+			return at(over)
+		}
+		return nil
+	})
 }
 
 func (w *randomWorld) recordGroups(v *view, course *course, ps *v1alpha1.PodSequence, at func(time.Time) *metav1.Time) {

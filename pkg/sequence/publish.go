@@ -15,7 +15,7 @@ import (
 func (d *domain) publish() (before publishedDomain) {
 	d.sequence.domainsMu.Lock()
 	defer d.sequence.domainsMu.Unlock()
-	before, d.published = d.published, publishedDomain{Standing: d.standing(), unconfirmed: d.unconfirmed, unmatched: d.unmatchedGroups()}
+	before, d.published = d.published, publishedDomain{Standing: d.standing(), unconfirmed: d.unconfirmed, unmatched: d.unmatchedGroups(), failed: d.failedGroups()}
 	return before
 }
 

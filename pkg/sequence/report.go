@@ -65,7 +65,7 @@ func (d *domain) report(i int, now time.Time) report.Group {
 	r := report.Group{
 		Title: g.Title, ContinueOnTimeout: g.ContinueOnTimeout, Timeout: g.Timeout, Hash: g.Hash, Expected: n.Expected, Ready: n.Ready, Satisfied: d.looksSatisfied(i), SatisfiedAt: d.since(i),
 		Released: d.releases(i), Progress: n.String() + d.delays(i), Members: make([]string, 0, len(state.members)),
-		SatisfiedOnce: d.Once.Has(i), Completed: d.Completed.Has(i), Skipped: g.Skip, EditedAt: latest(g.editedAt, d.sequence.allowedAt),
+		SatisfiedOnce: d.Once.Has(i), Completed: d.Completed.Has(i), FailuresOverAt: g.failuresOverAt, Skipped: g.Skip, EditedAt: latest(g.editedAt, d.sequence.allowedAt),
 		Objects: g.Objects, WithoutMembers: g.WithoutMembers, ObjectReason: n.ObjectReason(),
 	}
 	if r.Confirming = d.looksSatisfied(i) && !d.isConfirmed(i) && (d.isNode() || d.Current().Has(i)); r.Confirming {
@@ -113,52 +113,19 @@ func (d *domain) report(i int, now time.Time) report.Group {
 
 // failure is why the group will not be satisfied unless somebody acts.
 func (d *domain) failure(i int, now time.Time) *spec.Problem {
-	g, state := d.sequence.groups[i], d.peek(i)
-	switch {
-	case d.looksSatisfied(i), g.Skip:
+	g := d.sequence.groups[i]
+	if d.looksSatisfied(i) || g.Skip {
 		return nil
-	case state.sums.Failed > 0:
-		return ptr.To(report.PodFailed(d.where(i), d.failedPods(i)))
-	case state.demands.Failed > 0:
-		return ptr.To(report.JobFailed(d.where(i), d.failedJobs(i)))
-	case d.node == nil && len(d.sequence.failuresIn(i)) > 0:
-		return ptr.To(report.Lost(d.where(i), d.sequence.failuresIn(i), d.sequence.Cluster))
+	}
+	switch failure := d.failureOfMembers(i); {
+	case failure != nil:
+		return failure
+	case d.node == nil && len(d.lostIn(i)) > 0:
+		return ptr.To(report.Lost(d.where(i), d.lostIn(i), d.sequence.Cluster))
 	case !g.ContinueOnTimeout && d.timedOut(i, now):
 		return ptr.To(report.TimedOut(d.where(i), g.Timeout, d.need(i), d.delays(i)))
 	}
 	return nil
-}
-
-func (d *domain) failedPods(i int) []string {
-	var names []string
-	collect := func(p *pod) {
-		if p.IsLost() {
-			names = append(names, "pod "+d.sequence.nameOf(p))
-		}
-	}
-	for p := range d.peek(i).members {
-		collect(p)
-	}
-	if len(names) == 0 { // a pod that this group names starts with an earlier one
-		for j := range i {
-			for p := range d.peek(j).members {
-				if d.sequence.groups[i].NamesPod(p.Namespace, p.Name) {
-					collect(p)
-				}
-			}
-		}
-	}
-	return names
-}
-
-func (d *domain) failedJobs(i int) []string {
-	var names []string
-	for demand := range d.sequence.groups[i].demands {
-		if demand.entered.Failed > 0 {
-			names = append(names, report.FailedJob(&demand.workload.Workload, d.sequence.Cluster))
-		}
-	}
-	return names
 }
 
 // problems are those that pods bring about.
@@ -276,7 +243,11 @@ func (d *domain) delays(i int) string {
 			uncounted = append(uncounted, facts)
 		}
 	}
-	return report.PausedWorkloads(paused, d.sequence.Cluster) + report.Uncounted(uncounted, d.sequence.Cluster)
+	succeeding := ""
+	if newest := d.newestJob(i); d.peek(i).demands.Failed > len(d.failedJobs(i)) {
+		succeeding = report.Succeeding(newest, d.sequence.Cluster)
+	}
+	return succeeding + report.PausedWorkloads(paused, d.sequence.Cluster) + report.Uncounted(uncounted, d.sequence.Cluster)
 }
 
 // NodeTrouble says in words that a node is not ready, since when and why, or that it is cordoned. It is empty if it is neither.

@@ -149,7 +149,8 @@ func (k *knowledge) settleDomain(c *Changes, d dirtyDomain) {
 		return
 	}
 	// If the group is not passed, what it waits for is known only when it is confirmed.
-	if before.Passed != now.Passed || (before.unconfirmed && !now.unconfirmed) {
+	// Who waits for it is told when it fails.
+	if before.Passed != now.Passed || before.failed != now.failed || (before.unconfirmed && !now.unconfirmed) {
 		c.Advanced = append(c.Advanced, s.Key)
 	}
 	if before.unpublished {
@@ -188,6 +189,9 @@ func (k *knowledge) settleSums(tx *transaction) {
 		for i := range at.groups().All() {
 			at.domain.find(i).put(at, k.workloads.contribution(at, i), tx)
 		}
+	}
+	for _, demand := range tx.demands {
+		demand.endFailures(tx)
 	}
 	for _, demand := range tx.demands {
 		demand.settle()

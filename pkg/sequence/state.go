@@ -88,6 +88,8 @@ type publishedDomain struct {
 	unconfirmed bool
 	// unmatched are the groups under way that no pod and no workload matches, see readiness.Need.
 	unmatched spec.GroupSet
+	// failed are the groups under way of which members failed.
+	failed spec.GroupSet
 	// unpublished marks the domains of a sequence that is new, or new in this form.
 	unpublished bool
 }
@@ -116,9 +118,9 @@ type groupState struct {
 	reachedAsOf       Question // about everything until the groups were passed that it waits for, if it was reached since
 	lastNeed          keptNeed // what was needed when it was last evaluated
 
+	othersSatisfied   bool // of the group that has the rest: those before it are satisfied or skipped
 	satisfied         bool
 	unsatisfiedBefore bool      // it was not satisfied under the spec before, and has not been looked at since
-	othersSatisfied   bool      // of the group that has the rest: those before it are satisfied or skipped
 	confirmed         bool      // it is satisfied, and no event is missing that says otherwise
 	waitConfirmed     bool      // its wait was over when that was last looked at, so what was asked since is about all of it
 	since             time.Time // when it became satisfied; zero while it is not

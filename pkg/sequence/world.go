@@ -277,6 +277,10 @@ type group struct {
 	watchedSince time.Time // since when the engine watches it, defined as it is
 	editedAt     time.Time // when an edit gave it this definition; zero if none did that the engine saw
 
+	// failuresOverAt is when the newest Job of the group was created that has completed, whether it is still there or not. In scope Node
+	// it is not kept.
+	failuresOverAt time.Time
+
 	// demands are the workloads whose pods this group selects.
 	demands map[*demand]struct{}
 

@@ -24,7 +24,8 @@
 //     unless the workload is a complete Job;
 //   - a group that must complete, and had when it was passed, stays satisfied while nothing of it is there that has not completed;
 //   - a Job that failed, and a pod that failed and has no controller, is expected by its group by selector when it is deleted,
-//     until it has a successor: one of its name, or of the same CronJob or purpose and newer. A sequence that skips the group,
+//     until it has a successor: one of its name, or of the same CronJob or purpose and newer. A Job of the group that was created after
+//     a Job failed, and has completed, makes up for it, whether the failed Job is still there or not. A sequence that skips the group,
 //     passes it permanently or takes the object out of it does not mind it any more;
 //   - a group that waits for objects is satisfied when its members satisfy it, if it has any, and the status of the sequence records
 //     each object as Satisfied with the until that the spec has. The referee takes the record for the fact, from the resource version on

@@ -39,6 +39,8 @@ type progress struct {
 	wasSatisfied bool
 	passedUntil  time.Time  // up to when it was passed, at the latest, when it no longer is
 	best         readyCount // the nearest it has come to being satisfied
+	// failuresOver is when the newest Job of the group was created that has completed: Jobs that failed before do not count.
+	failuresOver time.Time
 	// completed says that it must complete, and had when it was passed.
 	completed bool
 	// passed reports that it has been passed at some time, and passedAt when, at the earliest; zero if nobody saw it.

@@ -129,10 +129,10 @@ func TestJudgeKnowsHowManyPodsToExpect(t *testing.T) {
 			steps: []step{order("s", tier("db", completed), tier("app")), job("v1", "db", 1, 1, failedJob), passing(2 * time.Second),
 				job("v2", "db", 1, 1, completeJob), job("v1", "db", 1, 1, failedJob, jobIsGone)},
 		},
-		"a Job that was there beside the one that failed is no successor": {
+		"a Job that was there beside the one that failed, and is created again, makes up for it": {
 			steps: []step{order("s", tier("db", completed), tier("app")), job("seed", "db", 1, 1), job("db", "db", 1, 1, failedJob),
 				passing(2 * time.Second), job("db", "db", 1, 1, failedJob, jobIsGone), job("seed", "db", 1, 1, jobIsGone),
-				job("seed", "db", 1, 1, madeAgain, completeJob)}, wantEarly: true,
+				job("seed", "db", 1, 1, madeAgain, completeJob)},
 		},
 		"a Job that failed and is gone from before the sequence is not missing": {
 			steps: []step{job("db", "db", 1, 1, failedJob), job("db", "db", 1, 1, failedJob, jobIsGone),
@@ -246,6 +246,18 @@ func TestJudgeKnowsHowManyPodsToExpect(t *testing.T) {
 		},
 		"a Job with one of two running": {steps: []step{tiers, job("db", "db", 5, 2), up("db", "db", "a")}, wantEarly: true},
 		"a Job that is complete":        {steps: []step{tiers, job("db", "db", 5, 2, completeJob)}},
+		"a Job that failed beside one that was created later and is complete": {
+			steps: []step{order("s", tier("db", completed), tier("app")), job("v1", "db", 1, 1, failedJob), passing(2 * time.Second),
+				job("v2", "db", 1, 1, completeJob)},
+		},
+		"a Job that failed beside one that was created later and runs": {
+			steps: []step{order("s", tier("db", completed), tier("app")), job("v1", "db", 1, 1, failedJob), passing(2 * time.Second),
+				job("v2", "db", 1, 1)}, wantEarly: true,
+		},
+		"a Job that failed beside one that was there before and is complete": {
+			steps: []step{order("s", tier("db", completed), tier("app")), job("v1", "db", 1, 1, failedJob),
+				job("v2", "db", 1, 1, completeJob, createdAtFirst)}, wantEarly: true,
+		},
 		"a Job that completed and is cleaned up": {
 			steps: []step{order("s", continuously, tier("db", completed), tier("app")), job("db", "db", 1, 1, completeJob), passing(5 * time.Second),
 				job("db", "db", 1, 1, completeJob, jobIsGone), passing(5 * time.Second)},

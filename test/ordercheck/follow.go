@@ -81,6 +81,9 @@ func (v *version) followWorkload(was *workloadFacts, w *world, e event) {
 		} else {
 			v.house(f)
 		}
+		if !e.deleted {
+			v.noteComplete(f)
+		}
 		if f.job != nil && f.job.failed && !e.deleted {
 			v.knew.Insert(f.uid)
 		}

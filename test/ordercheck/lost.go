@@ -132,11 +132,24 @@ func (ns *namespace) findPod(p *podFacts) {
 	ns.lost = slices.DeleteFunc(ns.lost, func(l *lost) bool { return l.pod && l.Name == p.Name && (l.uid != p.uid || !p.terminating) })
 }
 
+// noteComplete notes that a Job has completed: it makes up for those of its group that failed before it was created.
+func (v *version) noteComplete(f *workloadFacts) {
+	if g := v.homeOf(f); g >= 0 && v.cluster != nil && f.complete() && f.owner.kind != "CronJob" {
+		p := &v.cluster.groups[g]
+		p.failuresOver = later(p.failuresOver, f.created)
+	}
+}
+
+// isOver reports whether a Job of a group that failed at a time no longer counts; a zero time is no failure.
+func (v *version) isOver(g int, failedAt time.Time) bool {
+	return v.cluster != nil && !failedAt.IsZero() && failedAt.Before(v.cluster.groups[g].failuresOver)
+}
+
 // lostIn are the lost members of a group by label, and how many pods it expects of them.
 func (v *version) lostIn(g int, w *world) (members []*lost, pods int) {
 	for _, namespace := range v.spans(w) {
 		for _, l := range w.in(namespace).lost {
-			if at, selected := v.groupOfLost(l); selected && at == g && v.minds(l) {
+			if at, selected := v.groupOfLost(l); selected && at == g && v.minds(l) && !(l.cronJob == (owner{}) && v.isOver(g, l.failedAt)) {
 				members, pods = append(members, l), pods+l.of(v.groups[g])
 			}
 		}

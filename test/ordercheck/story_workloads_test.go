@@ -292,6 +292,8 @@ func jobGoesOut(j *batchv1.Job) { j.DeletionTimestamp = &metav1.Time{Time: story
 
 func jobIsGone(j *batchv1.Job) { j.Finalizers = []string{"gone"} }
 
+func createdAtFirst(j *batchv1.Job) { j.CreationTimestamp = metav1.NewTime(storyBegin) }
+
 func madeAgain(j *batchv1.Job) { j.UID = "again" }
 
 func allUpdated(d *appsv1.DaemonSet) {

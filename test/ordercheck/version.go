@@ -146,6 +146,9 @@ func newVersion(f *sequenceFacts, rules *rules, old *version, w *world, e event)
 		}
 		v.know(w)
 		v.forgive(w)
+		for uid, home := range v.homes {
+			v.noteComplete(w.in(home.namespace).workloads[uid])
+		}
 		for g := range f.groups {
 			v.cluster.update(g, v.weigh(g, w), e, news{})
 		}

@@ -203,7 +203,7 @@ func (v *version) demands(g int, w *world) (demands map[types.UID]*demand, expec
 	for uid, home := range v.homes {
 		ns := w.in(home.namespace)
 		f := ns.workloads[uid]
-		if home.group != g || !ns.counts(f) {
+		if home.group != g || !ns.counts(f) || f.owner.kind != "CronJob" && v.isOver(g, failedAtOf(f)) {
 			continue
 		}
 		if demands == nil {

@@ -34,6 +34,15 @@ type GroupMemory struct {
 	// and Jobs are deleted. In mode Continuous, a new member ends that until it is complete.
 	// +optional
 	Completed bool `json:"completed,omitempty"`
+
+	// Failures of Jobs of the group before this time are over, because a Job that was created at this time has completed.
+	// +optional
+	FailuresOverAt *metav1.Time `json:"failuresOverAt,omitempty"`
+
+	// In mode Continuous, when the group was last ready and then was not ready any more. Absent once it is ready again. Its timeout
+	// counts from then at the earliest.
+	// +optional
+	LostAt *metav1.Time `json:"lostAt,omitempty"`
 }
 
 // NodeMemory is what is remembered of some nodes.

@@ -160,6 +160,9 @@ func viewJob(w *Workload, o *batchv1.Job) {
 	}
 	w.Expected, w.ExpectedComplete = min(parallelism, completions), completions
 	w.Owner, w.CronJob = controllerOfKind(o, batchv1.GroupName, "CronJob")
+	if by := metav1.GetControllerOfNoCopy(o); by != nil && w.CronJob == "" {
+		w.OwnedBy = by.Kind + " " + by.Name
+	}
 	for _, c := range o.Status.Conditions {
 		if c.Status != corev1.ConditionTrue {
 			continue

@@ -33,6 +33,8 @@ type Workload struct {
 	Owner types.UID
 	// CronJob is the name of the CronJob of a Job.
 	CronJob string
+	// OwnedBy is the kind and the name of whoever controls a Job and is no CronJob, such as: JobSet train. It is empty if nobody does.
+	OwnedBy string
 	// Object is kept where a rule of Kubernetes asks for it, with what the rule looks at: Deployment, ReplicaSet and
 	// DaemonSet.
 	Object    metav1.Object

@@ -1,6 +1,8 @@
 package readiness
 
 import (
+	"time"
+
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/inventory"
 )
@@ -20,6 +22,8 @@ type Demand struct {
 	Claimed, Done int
 	// WaitsForNode reports that it is a DaemonSet which expects no pod only because no node is ready for it.
 	WaitsForNode bool
+	// FailuresOverAt is when a Job of the group was created that has completed: it makes up for Jobs that failed before.
+	FailuresOverAt time.Time
 }
 
 // Demands sums up what workloads want of a group.
@@ -52,7 +56,7 @@ func (d *Demands) Add(other Demands, sign int) {
 // done, and its surplus covers no gap of another.
 func (d Demand) Sum() Demands {
 	w := d.Workload
-	if !CountsPods(w) {
+	if !CountsPods(w) || d.IsOver() {
 		return Demands{}
 	}
 	need, ready := max(0, w.Expects(d.Required)-d.NamedBefore-d.Claimed), d.Done
@@ -82,6 +86,12 @@ func (d Demand) Sum() Demands {
 		sum.Going = 1
 	}
 	return sum
+}
+
+// IsOver reports whether the workload is a Job that failed before another Job of the group was created that has completed. For a Job of a
+// CronJob only a newer Job of that CronJob makes up.
+func (d Demand) IsOver() bool {
+	return d.Workload.Failed && d.Workload.CronJob == "" && d.Workload.FailedAt.Before(d.FailuresOverAt)
 }
 
 // CountsWhereDue reports whether a DaemonSet's pods count only as far as its controller has found them ready where it is due. A taint, or

@@ -31,10 +31,11 @@ type Decision struct {
 	// Overridden reports that an annotation suspends the sequence.
 	Overridden bool
 	// Others are the titles of the groups that it waits for besides.
-	Others []string
-	Need   readiness.Need
-	Until  time.Time // when its wait is over
-	Node   string    // on which the group is looked at; empty for the cluster
+	Others  []string
+	Need    readiness.Need
+	Failure string    // which members of the group failed, and how to replace them; empty if none did
+	Until   time.Time // when its wait is over
+	Node    string    // on which the group is looked at; empty for the cluster
 	// NodeTrouble says that the node is not ready, or is cordoned; empty if it is neither.
 	NodeTrouble  string
 	NodeNotReady bool
@@ -117,6 +118,9 @@ func (d Decision) MessageNow() string { return printable.Line(d.message(d.Need.S
 func (d Decision) message(progress string) string {
 	if !d.Held {
 		return ""
+	}
+	if d.Failure != "" {
+		progress += "; " + d.Failure
 	}
 	on := ""
 	if d.Node != "" {

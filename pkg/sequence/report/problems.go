@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -34,9 +35,33 @@ func PodFailed(where Where, pods []string) spec.Problem {
 		"%s: %s failed, and no controller replaces %s: %s", where, first(pods), pronoun(pods), again(pods))}
 }
 
-// JobFailed is about a group with Jobs that failed.
-func JobFailed(where Where, jobs []string) spec.Problem {
-	return spec.Problem{Reason: v1alpha1.ReasonJobFailed, Message: fmt.Sprintf("%s: %s: %s", where, first(jobs), again(jobs))}
+// JobFailed is about a group with Jobs that failed. If anywhere is true, it names them with their namespaces.
+func JobFailed(where Where, jobs []*inventory.Workload, anywhere bool) spec.Problem {
+	names, fixes := make([]string, len(jobs)), map[string]struct{}{}
+	owned := false
+	for i, job := range jobs {
+		names[i] = FailedJob(job, anywhere)
+		switch {
+		case job.CronJob != "":
+			fixes["create a newer Job with kubectl create job --from=cronjob/"+job.CronJob+", or wait for the next one"] = struct{}{}
+		case job.OwnedBy != "":
+			owned = true
+			fixes["delete its owner, "+job.OwnedBy+", and create that again"] = struct{}{}
+		}
+	}
+	fix := again(names) + ", or create another Job of this group"
+	if len(fixes) > 0 {
+		fix = first(slices.Collect(maps.Keys(fixes)))
+		if !owned || len(fixes) > 1 {
+			fix += "; " + again(names)
+		}
+	}
+	return spec.Problem{Reason: v1alpha1.ReasonJobFailed, Message: fmt.Sprintf("%s: %s: %s", where, first(names), fix)}
+}
+
+// Succeeding continues the text of a Need if a Job failed, and another one that was created later is to complete in its place.
+func Succeeding(job *inventory.Workload, anywhere bool) string {
+	return ", an earlier Job failed: it no longer counts when " + nameOfWorkload(job, anywhere) + " is complete"
 }
 
 // again says how to replace what failed and will not come back by itself.

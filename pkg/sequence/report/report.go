@@ -81,6 +81,8 @@ type Group struct {
 	Confirming bool
 	// EditedAt is when an edit made the group what it is, or when consent of the target namespace came late; zero if neither.
 	EditedAt time.Time
+	// FailuresOverAt is before when failures of Jobs of the group are over; zero if none are.
+	FailuresOverAt time.Time
 	// Completed reports that the group, of requiredStatus Complete, was passed because it was complete.
 	Completed bool
 	// SatisfiedOnce reports that the group was satisfied at some time since it was released.

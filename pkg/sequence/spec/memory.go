@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"slices"
+	"time"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
@@ -42,6 +43,15 @@ func (s *Sequence) Completed(status *v1alpha1.PodSequenceStatus, group int) bool
 	}
 	record := &status.Groups[index]
 	return record.PassedAt != nil && record.FirstSatisfiedAt != nil
+}
+
+// FailuresOverAt returns before when status says that failures of Jobs are over, of a group that is still defined in the same way; zero if
+// it does not say.
+func (s *Sequence) FailuresOverAt(status *v1alpha1.PodSequenceStatus, group int) time.Time {
+	if index, m := s.RecordIndex(status, group), status.Memory; m != nil && index >= 0 && index < len(m.Groups) && m.Groups[index].FailuresOverAt != nil {
+		return m.Groups[index].FailuresOverAt.Time
+	}
+	return time.Time{}
 }
 
 // NodeID stands for a node in memory. It is short whatever the name of the node, so that there is room for all nodes.
