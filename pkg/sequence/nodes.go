@@ -53,6 +53,12 @@ func sameTrouble(before, now *node) bool {
 	return before.NotReady == now.NotReady && before.Object.Spec.Unschedulable == now.Object.Spec.Unschedulable
 }
 
+// applies reports whether the group of a membership is for the node. Only in scope Node a group can be for some nodes.
+func (all *nodes) applies(m membership, name string) bool {
+	n := all.byName[name]
+	return n == nil || m.sequence.groups[m.group].AppliesTo(n.Object.Labels)
+}
+
 // viewOf returns the facts of a node; nil while it is not known.
 func (all *nodes) viewOf(name string) *inventory.Node {
 	if n := all.byName[name]; n != nil {

@@ -41,6 +41,14 @@ func (c *comparison) checkPods() error {
 				return fmt.Errorf("%s: may be placed on %s is %t, want %t", p.Name, node, got, want)
 			}
 		}
+		for _, victim := range c.oracle.pods {
+			if victim.Spec.NodeName == "" {
+				continue
+			}
+			if got, want := c.engine.WaitsFor(p, victim), c.oracle.spares(p, victim); got != want {
+				return fmt.Errorf("%s: must not evict %s is %t, want %t", p.Name, victim.Name, got, want)
+			}
+		}
 	}
 	return nil
 }

@@ -33,6 +33,18 @@ func (o *oracle) mayBreak(p *corev1.Pod) bool {
 	return len(o.nodeViews(p)) > 0
 }
 
+// spares reports whether the pod must not evict another one, because that may hold it again.
+func (o *oracle) spares(p, victim *corev1.Pod) bool {
+	for _, v := range o.views {
+		i, j := groupOf(v, p), groupOf(v, victim)
+		if i >= 0 && j >= 0 && awaits(v.PodSequence, i, j) && !onlySays(v) && v.Spec.Mode() == v1alpha1.Continuous &&
+			(v.Spec.Scope != v1alpha1.ScopeNode || o.node(victim.Spec.NodeName) == nil || o.applies(v.Spec.PodGroups[j], victim.Spec.NodeName)) {
+			return true
+		}
+	}
+	return false
+}
+
 // liftable reports whether the pod carries a gate that a sequence it belongs to lifts, or any if the pod is PodSequence's own.
 func (o *oracle) liftable(p *corev1.Pod) bool {
 	if len(p.Spec.SchedulingGates) == 0 {

@@ -57,6 +57,7 @@ import (
 //	object SEQUENCE KIND/NAME[:UNTIL] STATE [since=D] [uid=U] [message=(WORD,...)]
 //	                    what the controller records of an object in status; the engine is told of it
 //	where NAME          which nodes are open to the pod
+//	spares NAME         which bound pods the pod may not evict
 //	status NAME         the status the controller would write; the engine is told of it
 //	delay               questions are not answered any more until
 //	answer              which answers them, and all that come after
@@ -208,6 +209,14 @@ func (s *scenario) answer(t *testing.T, d *datadriven.TestData) string {
 		return s.where(name)
 	case "object":
 		return s.recordObject(t, d)
+	case "spares":
+		spared := []string{}
+		for _, other := range slices.Sorted(maps.Keys(s.pods)) {
+			if s.pods[other].Spec.NodeName != "" && s.engine.WaitsFor(s.pods[name], s.pods[other]) {
+				spared = append(spared, other)
+			}
+		}
+		return fmt.Sprint(spared)
 	case "status":
 		answer := s.status(name)
 		if ps := s.sequences[name]; ps != nil {

@@ -3,6 +3,7 @@ package sequence
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -80,6 +81,32 @@ func (e *Engine) Why(object *corev1.Pod) string {
 		return "" // to match it with all sequences may take long
 	}
 	return e.decision(ns.pods[object.Name]).Message()
+}
+
+// WaitsFor reports whether a sequence holds a pod, or may hold it again, because of the group of another pod. So it does the first
+// pod no good to evict the second. It waits for an event under way.
+func (e *Engine) WaitsFor(later, earlier *corev1.Pod) bool {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+
+	p, _ := e.namespaces.find(later)
+	if len(p.memberships()) == 0 {
+		return false
+	}
+	awaited, _ := e.namespaces.find(earlier)
+	return slices.ContainsFunc(p.memberships(), func(m membership) bool {
+		other, is := awaited.membershipIn(m.sequence)
+		return is && m.holdFacts().IsRevocable() && m.sequence.groups[m.group].Awaited.Has(other.group) && e.nodes.applies(other, awaited.Node)
+	})
+}
+
+// MayBeHeldAgain reports whether a group that the pod waits for may break, so that a sequence holds the pod again.
+func (e *Engine) MayBeHeldAgain(object *corev1.Pod) bool {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+
+	p, _ := e.namespaces.find(object)
+	return slices.ContainsFunc(p.memberships(), func(m membership) bool { return m.holdFacts().IsRevocable() })
 }
 
 // FirstSeen is when the engine came to know the pod, without gates if the object has none. If it does not know that pod, or knows

@@ -107,4 +107,6 @@ func (r result) catchers() string {
 func mutants() []mutant {
 	return slices.Concat(ofReadiness(), ofOrder(), ofProgress(), ofHold(), ofEngine(), ofMissing(), ofStarts(), ofObjects(), ofNodeConditions(), ofMemory(),
 		ofFeed(), ofPlugin(), ofWriter(), ofControllers(), ofCommands())
+	return slices.Concat(ofReadiness(), ofOrder(), ofProgress(), ofHold(), ofEngine(), ofMissing(), ofStarts(), ofDeadlocks(), ofObjects(), ofNodeConditions(), ofMemory(),
+		ofFeed(), ofPlugin(), ofWriter(), ofControllers())
 }

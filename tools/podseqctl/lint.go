@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
@@ -204,6 +205,8 @@ func enter(objects *snapshot.Objects, object *unstructured.Unstructured) {
 	switch o := typed.(type) {
 	case *corev1.Pod:
 		objects.Pods = append(objects.Pods, o)
+	case *schedulingv1.PriorityClass:
+		objects.PriorityClasses = append(objects.PriorityClasses, o)
 	case *corev1.Namespace:
 		objects.Namespaces = append(objects.Namespaces, o)
 	case metav1.Object:

@@ -24,10 +24,13 @@ const (
 	fewInMany = 10 // one in so many is few
 )
 
-// preFilter makes the framework skip Filter for pods that may use any node.
+// preFilter makes the framework skip Filter for pods that may use any node. With Filter it would skip RemovePod.
 func (h *holder) preFilter(state fwk.CycleState, pod *v1.Pod, nodes int) (*fwk.PreFilterResult, *fwk.Status) {
 	found := h.placement(pod)
 	if found == nil {
+		if h.mayEvictAsGang(pod) {
+			return nil, nil
+		}
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
 	state.Write(stateKey, placement{found})

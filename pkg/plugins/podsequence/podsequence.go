@@ -4,6 +4,7 @@ package podsequence
 import (
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
@@ -15,20 +16,23 @@ import (
 // Name of the plugin in the registry and in configurations.
 const Name = "PodSequence"
 
-// PodSequence asks the engine whether a pod may be scheduled. It has no state of its own: all profiles of a scheduler
-// share one holder.
+// PodSequence asks the engine whether a pod may be scheduled. All profiles of a scheduler share one holder.
 type PodSequence struct {
 	holder *holder
+	// handle is the profile, and sparing is done when its preemption spares what pods wait for.
+	handle  fwk.Handle
+	sparing sync.Once
 }
 
 var (
-	_ fwk.PreEnqueuePlugin  = &PodSequence{}
-	_ fwk.EnqueueExtensions = &PodSequence{}
-	_ fwk.PreFilterPlugin   = &PodSequence{}
-	_ fwk.FilterPlugin      = &PodSequence{}
-	_ fwk.ReservePlugin     = &PodSequence{}
-	_ fwk.BindPlugin        = &PodSequence{}
-	_ fwk.SignPlugin        = &PodSequence{}
+	_ fwk.PreEnqueuePlugin    = &PodSequence{}
+	_ fwk.EnqueueExtensions   = &PodSequence{}
+	_ fwk.PreFilterPlugin     = &PodSequence{}
+	_ fwk.PreFilterExtensions = &PodSequence{}
+	_ fwk.FilterPlugin        = &PodSequence{}
+	_ fwk.ReservePlugin       = &PodSequence{}
+	_ fwk.BindPlugin          = &PodSequence{}
+	_ fwk.SignPlugin          = &PodSequence{}
 )
 
 // New makes the plugin for one profile.
@@ -41,7 +45,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 	if err != nil {
 		return nil, err
 	}
-	return &PodSequence{holder: holder}, nil
+	return &PodSequence{holder: holder, handle: handle}, nil
 }
 
 // Name returns the name of the plugin.
@@ -65,14 +69,12 @@ func (pl *PodSequence) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
 
 // PreFilter asks once more: pods that come out of back-off skip PreEnqueue, and an edit may have come since.
 func (pl *PodSequence) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+	pl.sparing.Do(pl.spareAwaited)
 	if _, status := pl.holder.decideInCycle(pod); !status.IsSuccess() {
 		return nil, status
 	}
 	return pl.holder.preFilter(state, pod, len(nodes))
 }
-
-// PreFilterExtensions returns nil: nothing is computed that other pods on a node could change.
-func (pl *PodSequence) PreFilterExtensions() fwk.PreFilterExtensions { return nil }
 
 // Filter keeps the pod from nodes where an earlier group of its sequence is not ready. To evict somebody there would not
 // help, so nobody is.

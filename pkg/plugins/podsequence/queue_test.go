@@ -143,7 +143,7 @@ func newStage(t *testing.T, changes ...func(*config.KubeSchedulerProfile)) *stag
 	registry := frameworkruntime.Registry{
 		Name: func(_ context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 			s.holder.handle = handle
-			return &asking{&PodSequence{holder: s.holder}, s}, nil
+			return &asking{&PodSequence{holder: s.holder, handle: handle}, s}, nil
 		},
 	}
 	profiles := shippedConfig(t).Profiles

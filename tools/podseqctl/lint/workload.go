@@ -21,6 +21,7 @@ func (l *linter) template(t *template) {
 	l.ungoverned(t)
 	l.early(t)
 	l.label(t)
+	l.outranks(t)
 	if len(t.places[0]) > 1 {
 		var in []string
 		for _, place := range t.places[0] {

@@ -32,6 +32,8 @@ type linter struct {
 	kubernetes *version.Version
 	// saidUngoverned are the sequences for which a workload was reported that nothing can hold.
 	saidUngoverned map[types.NamespacedName]bool
+	// priorities are those that PriorityClasses give, by name; that of pods without one has no name.
+	priorities map[string]int32
 }
 
 // Options say what is known beside the snapshot.
@@ -55,6 +57,7 @@ func World(s *snapshot.Snapshot, options Options) Findings {
 		saidUngoverned: map[types.NamespacedName]bool{},
 	}
 	l.templates = templates(s, l.route)
+	l.readPriorities()
 	for _, each := range s.Sequences {
 		if why, judged := s.Judged(each); !judged {
 			l.add(each, Note, "NotChecked", "%s, so it is checked by its own rules only", why)

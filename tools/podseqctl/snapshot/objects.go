@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/podsequence/pkg/podgroups"
@@ -20,6 +21,8 @@ type Objects struct {
 	Pods       []*corev1.Pod
 	Workloads  map[sequence.WorkloadKind][]metav1.Object
 	PodGroups  []PodGroup
+	// PriorityClasses are those of files. Of a cluster its pods say what priority they have.
+	PriorityClasses []*schedulingv1.PriorityClass
 	// Events are the warnings about pods and workloads.
 	Events []*corev1.Event
 
