@@ -53,6 +53,17 @@ func (c *comparison) checkPods() error {
 	return nil
 }
 
+// checkCircles compares which sequences wait for themselves.
+func (c *comparison) checkCircles() error {
+	for name, v := range c.oracle.views {
+		circle := c.engine.Circle(types.NamespacedName{Namespace: v.Namespace, Name: name})
+		if got, want := circle.Problem.Message != "", c.oracle.waitsForItself(v); got != want {
+			return fmt.Errorf("%s: waits for itself is %t, want %t: %s", name, got, want, circle.Problem.Message)
+		}
+	}
+	return nil
+}
+
 // checkReports compares how far sequences are.
 func (c *comparison) checkReports() error {
 	for name, v := range c.oracle.views {

@@ -2,6 +2,7 @@ package main
 
 // ofDeadlocks are about pods that would wait permanently, or be evicted in vain.
 func ofDeadlocks() []mutant {
+	const circles = enginePath + "circle.go"
 	return []mutant{
 		{pluginPath + "podsequence.go", "\tpl.sparing.Do(pl.spareAwaited)\n", "",
 			"a pod evicts what it waits for", plugin, ""},
@@ -15,5 +16,18 @@ func ofDeadlocks() []mutant {
 			"a pod spares members of a group that is not for their node", engine, ""},
 		{enginePath + "verdict.go", "m.sequence.groups[m.group].Awaited.Has(other.group) && ", "",
 			"a pod spares members of its own group", engine, ""},
+
+		{circles, " || g.ContinueOnTimeout {", " {",
+			"a circle that a timeout opens is taken for a deadlock", engine, ""},
+		{circles, "held <= need.Expected-need.Required {", "held == 0 {",
+			"a group that can do without a pod is taken to need it", engine, ""},
+		{circles, "search.holdFacts(p, m).Rule() != hold.ByGroup {", "search.holdFacts(p, m).Rule() == hold.Unsupported {",
+			"a dry run is taken to hold its pods", engine, ""},
+		{controllers + "podsequence/circles.go", "\tfor _, other := range before {\n\t\tc.again(other)\n\t}\n", "",
+			"a circle that is open is still reported by the other sequences", statuses, ""},
+		{controllers + "podsequence/circles.go", "if !slices.Contains(before, other) {", "if slices.Contains(before, other) {",
+			"only one sequence of a circle says so", statuses, ""},
+		{"pkg/sequence/report/health.go", "\n\tv1alpha1.ReasonWaitsForItself,", "",
+			"no alert fires for sequences that wait for each other", statuses, ""},
 	}
 }

@@ -40,6 +40,7 @@ const (
 	ReasonSuspended           = "Suspended"
 	ReasonNotSuspended        = "NotSuspended"
 	ReasonGangSplit           = "GangSplit"
+	ReasonWaitsForItself      = "WaitsForItself"
 	ReasonUngovernedPods      = "UngovernedPods"
 	ReasonAmbiguousMembership = "AmbiguousMembership"
 	ReasonPodsCrashLooping    = "PodsCrashLooping"

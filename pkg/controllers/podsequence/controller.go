@@ -110,6 +110,7 @@ func Add(mgr manager.Manager, options Options) (*Holds, error) {
 			pacer:          newPacer(clock.RealClock{}, options.StatusWrites, options.StatusWritesPerNamespace),
 			former:         newFormerFinalizers(mgr.GetClient()),
 			objects:        objects,
+			circles:        newCircles(d.again),
 			whyUnconfirmed: source.WhyUnconfirmed,
 		},
 	})

@@ -62,10 +62,15 @@ func (d *dispatcher) Start(ctx context.Context, queue workqueue.TypedRateLimitin
 	return nil
 }
 
+// again makes the reconciler look at a sequence again.
+func (d *dispatcher) again(key types.NamespacedName) {
+	d.queue.Add(reconcile.Request{NamespacedName: key})
+}
+
 // dispatch is the sink of the feed.
 func (d *dispatcher) dispatch(changes sequence.Changes) {
 	for key := range changes.Sequences {
-		d.queue.Add(reconcile.Request{NamespacedName: key})
+		d.again(key)
 	}
 	if d.targets != nil {
 		d.targets.tell(changes.Sequences)

@@ -31,6 +31,7 @@ type statusReconciler struct {
 	clock    clock.PassiveClock
 	pacer    *pacer
 	objects  objectWatcher
+	circles  *circles
 	// former removes what the controller left that PodSequence replaces.
 	former *formerFinalizers
 	// whyUnconfirmed says why it takes long to find out whether a change of a namespace is missing; empty if it does not.
@@ -40,6 +41,7 @@ type statusReconciler struct {
 // statusSource reports on a sequence. A sequence.Engine is one.
 type statusSource interface {
 	Report(key types.NamespacedName) (sequence.Report, bool)
+	Circle(key types.NamespacedName) sequence.Circle
 }
 
 // statusUpdater writes the status of an object. A client.SubResourceWriter is one.
@@ -57,12 +59,17 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}
 	report, ok := r.engine.Report(key)
+	circle := r.engine.Circle(key)
+	r.circles.note(key, circle)
 	if !ok {
 		r.pacer.forget(key)
 		r.former.forget(key)
 		r.objects.Forget(key)
 		forgetCounted(key)
 		return reconcile.Result{}, nil
+	}
+	if len(circle.Others) > 0 {
+		report.Problems = append([]sequence.Problem{circle.Problem}, report.Problems...)
 	}
 	r.wantObjects(key, report)
 	var again reconcile.Result

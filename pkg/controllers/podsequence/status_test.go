@@ -44,6 +44,8 @@ type statusFixture struct {
 	// listing is what cannot be listed.
 	listing string
 	objects *observations
+	// again are the sequences that are to be looked at again.
+	again []types.NamespacedName
 }
 
 func newStatusFixture() *statusFixture {
@@ -59,6 +61,7 @@ func newStatusFixture() *statusFixture {
 	f.statusReconciler = &statusReconciler{
 		engine: f.engine, statuses: f, recorder: f.recorder, clock: clock, pacer: newPacer(clock, nil, DefaultStatusWritesPerNamespace),
 		whyUnconfirmed: func(string) string { return f.listing }, former: newFormerFinalizers(f), objects: f.objects,
+		circles: newCircles(func(key types.NamespacedName) { f.again = append(f.again, key) }),
 	}
 	return f
 }

@@ -16,6 +16,7 @@ import (
 // that cannot be held, or are named twice, keep nothing from going on.
 var stalling = []string{
 	v1alpha1.ReasonInvalidSpec, v1alpha1.ReasonGateNotAllowed, v1alpha1.ReasonUnsupportedScope, v1alpha1.ReasonGangSplit,
+	v1alpha1.ReasonWaitsForItself,
 }
 
 // setHealth sets the conditions that tools read who know nothing of sequences: Completed, which is always there, and
