@@ -105,8 +105,6 @@ func (r result) catchers() string {
 
 // mutants are all of them.
 func mutants() []mutant {
-	return slices.Concat(ofReadiness(), ofOrder(), ofProgress(), ofHold(), ofEngine(), ofMissing(), ofStarts(), ofObjects(), ofNodeConditions(), ofMemory(),
-		ofFeed(), ofPlugin(), ofWriter(), ofControllers(), ofCommands())
 	return slices.Concat(ofReadiness(), ofOrder(), ofProgress(), ofHold(), ofEngine(), ofMissing(), ofStarts(), ofDeadlocks(), ofObjects(), ofNodeConditions(), ofMemory(),
-		ofFeed(), ofPlugin(), ofWriter(), ofControllers())
+		ofFeed(), ofPlugin(), ofWriter(), ofControllers(), ofCommands())
 }
