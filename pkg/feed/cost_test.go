@@ -27,11 +27,11 @@ func TestWhatAPodCosts(t *testing.T) {
 		make func(n int) *corev1.Pod
 		most uint64
 	}{
-		"that has ended":                      {endedPod, 510},
-		"that has ended, with its own labels": {indexedPod, 640},
-		"that is ready":                       {readyPod, 545},
-		"that is ready, with its own labels":  {ordinalPod, 675},
-		"that waits for a node":               {waitingPod, 710},
+		"that has ended":                      {endedPod, 525},
+		"that has ended, with its own labels": {indexedPod, 650},
+		"that is ready":                       {readyPod, 555},
+		"that is ready, with its own labels":  {ordinalPod, 685},
+		"that waits for a node":               {waitingPod, 720},
 	}
 	for where, group := range map[string]string{"in a namespace of interest": "other", "in a group": "import"} {
 		for what, pod := range pods {

@@ -224,7 +224,7 @@ func checkSequenceSums(e *Engine, s *sequence) error {
 		sumsOf("", group).demands.Add(readiness.Demand{
 			Workload: &w.Workload, Required: s.Groups[group].Required, Condition: s.Groups[group].Condition, SeveralNamespaces: s.Cluster,
 			NamedBefore: readiness.NamedBefore(&w.Workload, s.Names(w.Namespace), group),
-			Claimed:     claimed[w], Done: done[w], WaitsForNode: waitsForNode(e, w),
+			Claimed:     claimed[w], Done: done[w], WaitsForNode: waitsForNode(e, w), FailuresOverAt: s.groups[group].failuresOverAt,
 		}.Sum(), +1)
 	}
 	for name, d := range s.domains {
