@@ -159,13 +159,13 @@ func (s *nodeStory) awaitUnschedulable(name string, says ...string) {
 }
 
 // fenceNodes is a fence of the scheduler for what happened to pods, nodes and DaemonSets, which come by watches of their own:
-// one pod waits for a change of a node, and one for a DaemonSet that expects no pods.
+// one pod waits for a change of a node, and one for a DaemonSet that expects no pods. For want of a node it would satisfy nobody but for minAvailable.
 func (s *nodeStory) fenceNodes() {
 	s.Helper()
 	s.fences++
 	name := fmt.Sprintf("fence-%d", s.fences)
 	skipped := s.perNode(name+"-node").Label("Nowhere", "tier", "nowhere").NodeSelector("example.com/nowhere", "").Pods("", name+"-host")
-	s.Create(skipped.Obj(), s.sequence(name+"-daemon").Label("", "app", name).Pods("", name+"-waits").Obj())
+	s.Create(skipped.Obj(), s.sequence(name+"-daemon").Label("", "app", name).MinAvailable("0").Pods("", name+"-waits").Obj())
 
 	host := s.pinned(name+"-host", "fence", name)
 	host.Spec.NodeSelector[ofStory] = "fence"
