@@ -19,7 +19,7 @@ func ofCommands() []mutant {
 			"pod 0 first, then the rest, is reported as Shadowed with one replica", commands, ""},
 		{commandsPath + "lint/rollouts.go", "return o.Spec.UpdateStrategy.Type != appsv1.OnDeleteStatefulSetStrategyType", "return o == nil",
 			"StatefulSets that lack pods at the same time are not reported", commands, ""},
-		{commandsPath + "lint/rollouts.go", "return update == nil || isZero(update.MaxSurge)", "return true",
+		{commandsPath + "lint/rollouts.go", "return update == nil || isZero(update.MaxSurge)", "return update == nil || o != nil",
 			"a DaemonSet that creates pods before it deletes others is reported", commands, ""},
 		{commandsPath + "lint.go", "if f.Severity == lint.Note && !o.verbose {", "if f.Severity == lint.Note && o.strict {",
 			"notes drown warnings", commands, ""},
