@@ -84,8 +84,11 @@ func (e *Engine) Why(object *corev1.Pod) string {
 }
 
 // WaitsFor reports whether a sequence holds a pod, or may hold it again, because of the group of another pod. So it does the first
-// pod no good to evict the second. It waits for an event under way.
+// pod no good to evict the second. It waits for an event under way if the pod may be held again at all.
 func (e *Engine) WaitsFor(later, earlier *corev1.Pod) bool {
+	if !e.MayBeHeldAgain(later) {
+		return false
+	}
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 
@@ -100,13 +103,11 @@ func (e *Engine) WaitsFor(later, earlier *corev1.Pod) bool {
 	})
 }
 
-// MayBeHeldAgain reports whether a group that the pod waits for may break, so that a sequence holds the pod again.
+// MayBeHeldAgain reports whether a group that the pod waits for may break, so that a sequence holds the pod again. It is true for a pod that
+// the engine does not know, or knows on a node. It waits for nobody.
 func (e *Engine) MayBeHeldAgain(object *corev1.Pod) bool {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-
-	p, _ := e.namespaces.find(object)
-	return slices.ContainsFunc(p.memberships(), func(m membership) bool { return m.holdFacts().IsRevocable() })
+	seen, known := e.published.find(object)
+	return !known || slices.ContainsFunc(seen.memberships(), func(m membership) bool { return m.holdFacts().IsRevocable() })
 }
 
 // FirstSeen is when the engine came to know the pod, without gates if the object has none. If it does not know that pod, or knows
