@@ -38,11 +38,6 @@ type GroupMemory struct {
 	// Failures of Jobs of the group before this time are over, because a Job that was created at this time has completed.
 	// +optional
 	FailuresOverAt *metav1.Time `json:"failuresOverAt,omitempty"`
-
-	// In mode Continuous, when the group was last ready and then was not ready any more. Absent once it is ready again. Its timeout
-	// counts from then at the earliest.
-	// +optional
-	LostAt *metav1.Time `json:"lostAt,omitempty"`
 }
 
 // NodeMemory is what is remembered of some nodes.
