@@ -89,8 +89,10 @@ func (d *domain) describe(decision *report.Decision, now time.Time) {
 		decision.Others = append(decision.Others, d.sequence.groups[i].Title)
 	}
 	decision.Need = d.need(current)
-	if failure := d.failureOfMembers(current); failure != nil && !d.looksSatisfied(current) {
-		decision.Failure = strings.TrimPrefix(failure.Message, d.where(current).String()+": ")
+	if d.published.failed.Has(current) {
+		if failure := d.failureOfMembers(current); failure != nil {
+			decision.Failure = strings.TrimPrefix(failure.Message, d.where(current).String()+": ")
+		}
 	}
 	switch {
 	case d.unconfirmed && d.looksSatisfied(current) && !d.isConfirmed(current):
