@@ -8,6 +8,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -41,14 +42,14 @@ func run(base string, modulesOnly bool) error {
 	}
 	byModule := byModule(files)
 	if modulesOnly {
-		for _, module := range sortedKeys(byModule) {
+		for _, module := range slices.Sorted(maps.Keys(byModule)) {
 			fmt.Println(module)
 		}
 		return nil
 	}
 	fmt.Printf("check: %d files changed since %.8s\n", len(files), base)
 	ok := formatted(files)
-	for _, module := range sortedKeys(byModule) {
+	for _, module := range slices.Sorted(maps.Keys(byModule)) {
 		passed, err := checkModule(module, byModule[module], base)
 		if err != nil {
 			return err
@@ -133,13 +134,4 @@ func output(name string, args ...string) (string, error) {
 		return "", fmt.Errorf("run %s %s: %w", name, strings.Join(args, " "), err)
 	}
 	return strings.TrimRight(string(text), "\n"), nil
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for key := range m {
-		keys = append(keys, key)
-	}
-	slices.Sort(keys)
-	return keys
 }
