@@ -327,6 +327,12 @@ func (o *oracle) waitsForNode(w metav1.Object) bool {
 		if should, _ := daemon.NodeShouldRunDaemonPod(klog.Background(), ready, ds); should {
 			return true
 		}
+		// A node of the control plane that keeps these pods away is no place for them, and says nothing about nodes that will join.
+		for _, taint := range node.Spec.Taints {
+			if taint.Key == "node-role.kubernetes.io/control-plane" {
+				bare.Spec.Taints = append(bare.Spec.Taints, taint)
+			}
+		}
 		should, _ := daemon.NodeShouldRunDaemonPod(klog.Background(), bare, ds)
 		selected = selected || should
 	}

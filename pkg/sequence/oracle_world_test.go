@@ -262,7 +262,7 @@ func (w *randomWorld) stepNodes(*comparison) []event {
 	case 4, 5:
 		node.Spec.Taints = nil
 		if effect := pick(w, "", corev1.TaintEffectNoSchedule, corev1.TaintEffectNoExecute, corev1.TaintEffectPreferNoSchedule); effect != "" {
-			node.Spec.Taints = []corev1.Taint{{Key: pick(w, "dedicated", "dedicated", corev1.TaintNodeNotReady), Value: "db", Effect: effect}}
+			node.Spec.Taints = []corev1.Taint{{Key: pick(w, "dedicated", "node-role.kubernetes.io/control-plane", corev1.TaintNodeNotReady), Value: "db", Effect: effect}}
 		}
 	case 6:
 		node.Spec.Unschedulable = !node.Spec.Unschedulable

@@ -26,6 +26,8 @@ func ofReadiness() []mutant {
 			"a pod that was seen before its node never counts", engine, ""},
 		{inventoryPath + "reached.go", "return max(at, p.nodeCreatedAt)", "return at",
 			"a wait goes on while the node of a pod is gone", engine, ""},
+		{readinessPath + "daemonset.go", "case !r.tolerates(ofControlPlane(n.Object.Spec.Taints)):", "case false:",
+			"a DaemonSet counts as ready while only the control plane has a node", engine, ""},
 		{readinessPath + "daemonset.go", "return !keptAway", "return false",
 			"a DaemonSet counts as ready while there is no node that it selects", engine, ""},
 		{readinessPath + "daemonset.go", "case r.tolerates(withoutTransient(n.Object.Spec.Taints)):", "case r.tolerates(n.Object.Spec.Taints):",

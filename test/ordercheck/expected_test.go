@@ -188,6 +188,9 @@ func TestJudgeKnowsHowManyPodsToExpect(t *testing.T) {
 		"a DaemonSet that wants no pod because there is no node that it selects": {
 			steps: []step{node("n1"), tiers, daemonSet("db", "db", 0, onlyOn("disk", "ssd"))}, wantEarly: true,
 		},
+		"a DaemonSet that wants no pod because only the control plane has a node": {
+			steps: []step{tainted("n1", "node-role.kubernetes.io/control-plane"), tiers, daemonSet("db", "db", 0)}, wantEarly: true,
+		},
 		"a DaemonSet that wants no pod because its nodes are reserved": {
 			steps: []step{tainted("n1", "dedicated"), tiers, daemonSet("db", "db", 0)},
 		},

@@ -11,7 +11,7 @@ import (
 )
 
 // A DaemonSet counts only nodes that are ready. While none is, it wants no pods, and means nothing by that: it will want them as soon as a
-// node comes or is ready. It means it if taints that stay keep it from every node that it selects.
+// node comes or is ready. It means it if taints that stay keep it from every node that it selects, other than those of the control plane.
 
 // passingTaints begin the keys of taints that a node has while it starts or is not ready.
 var passingTaints = []string{
@@ -51,7 +51,8 @@ func (w *world) hasNoNodeFor(f *workloadFacts) bool {
 		if wantsWith(n.node, func(t corev1.Taint) bool { return !isPassing(t) }) {
 			return true
 		}
-		selected = selected || wantsWith(n.node, func(corev1.Taint) bool { return false })
+		// Nodes that are only for the control plane are none for it.
+		selected = selected || wantsWith(n.node, func(t corev1.Taint) bool { return t.Key == "node-role.kubernetes.io/control-plane" })
 	}
 	return !selected
 }

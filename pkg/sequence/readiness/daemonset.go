@@ -72,7 +72,8 @@ func (r *DueRule) tolerates(taints []corev1.Taint) bool {
 type Prospect uint8
 
 const (
-	// NotSelected is a node that the template does not ask for.
+	// NotSelected is a node that the template does not ask for, or one of the control plane that keeps the pods away: the nodes for them
+	// may be about to join a new cluster.
 	NotSelected Prospect = iota
 	// KeptAway is a node that the template asks for, and whose taints keep the pods away permanently.
 	KeptAway
@@ -87,9 +88,18 @@ func (r *DueRule) ProspectOf(n *inventory.Node) Prospect {
 		return NotSelected
 	case r.tolerates(withoutTransient(n.Object.Spec.Taints)):
 		return WouldRun
+	case !r.tolerates(ofControlPlane(n.Object.Spec.Taints)):
+		return NotSelected
 	}
 	return KeptAway
 }
+
+func ofControlPlane(taints []corev1.Taint) []corev1.Taint {
+	return slices.DeleteFunc(slices.Clone(taints), func(t corev1.Taint) bool { return t.Key != controlPlaneTaint })
+}
+
+// controlPlaneTaint is on the nodes of the control plane, see kubeadm.
+const controlPlaneTaint = "node-role.kubernetes.io/control-plane"
 
 // transientTaints begin the keys of taints that go away when a node is ready: those of node conditions, of cloud providers, and the start-up
 // taints of autoscalers.

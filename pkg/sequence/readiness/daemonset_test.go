@@ -107,8 +107,12 @@ func TestADaemonSetThatExpectsNothingWaitsForANode(t *testing.T) {
 		"its node registers with Karpenter":      {nodes: []*inventory.Node{node("a", "karpenter.sh/unregistered")}, want: true},
 		"its node has a start-up taint":          {nodes: []*inventory.Node{node("a", "startup-taint.cluster-autoscaler.kubernetes.io/x")}, want: true},
 		"its node is ready, and was not counted": {nodes: []*inventory.Node{node("a")}, want: true},
-		"its node is reserved":                   {nodes: []*inventory.Node{node("a", "dedicated")}},
-		"its node is reserved and not ready":     {nodes: []*inventory.Node{node("a", "dedicated", corev1.TaintNodeNotReady)}},
+		"only the control plane has a node":      {nodes: []*inventory.Node{node("a", "node-role.kubernetes.io/control-plane")}, want: true},
+		"one node is reserved, another of the control plane": {
+			nodes: []*inventory.Node{node("a", "dedicated"), node("a", "node-role.kubernetes.io/control-plane")},
+		},
+		"its node is reserved":               {nodes: []*inventory.Node{node("a", "dedicated")}},
+		"its node is reserved and not ready": {nodes: []*inventory.Node{node("a", "dedicated", corev1.TaintNodeNotReady)}},
 		"one node is reserved, another not ready": {
 			nodes: []*inventory.Node{node("a", "dedicated"), node("a", corev1.TaintNodeNotReady)}, want: true,
 		},
