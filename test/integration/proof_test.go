@@ -159,7 +159,8 @@ func TestOnlyOurProgramsWriteTheProof(t *testing.T) {
 			return false
 		}
 		_, copied := probe.Annotations[v1alpha1.ReleasedAnnotation]
-		return !copied && patch(`{"metadata":{"labels":{"a":"b"}}}`) == nil && patch(forged) != nil
+		attempt := user.Patch(s.Ctx, s.getPod("bound"), client.RawPatch(types.MergePatchType, []byte(forged)), client.DryRunAll)
+		return !copied && patch(`{"metadata":{"labels":{"a":"b"}}}`) == nil && apierrors.IsForbidden(attempt)
 	})
 	refused := func(t *testing.T, err error) {
 		t.Helper()
