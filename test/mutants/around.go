@@ -7,11 +7,16 @@ const (
 	controllers = "pkg/controllers/"
 	kindsPath   = "kinds/"
 	stalePath   = "pkg/stale/"
+	clockPath   = "pkg/servertime/"
 )
 
 // ofFeed are about what is known of the API server, and what is asked.
 func ofFeed() []mutant {
 	return []mutant{
+		{clockPath + "servertime.go", "max(0, c.difference())", "min(0, c.difference())",
+			"a clock that is ahead ends waits early", clocks, ""},
+		{clockPath + "servertime.go", "if c.answered.IsZero() {\n\t\treturn time.Time{}", "if c.answered.IsZero() {\n\t\treturn c.WithTicker.Now()",
+			"time begins with a clock that nobody has compared", clocks, ""},
 		{feedPath + "known.go", "return pod.Moment > 0 && pod.Moment <= k.moment", "return pod.Moment <= k.moment",
 			"a list answers for a pod that the engine has not seen", feed, ""},
 		{feedPath + "trim.go", "trimmed.Resources.Requests, says = requests.List(), true", "says = true",

@@ -47,6 +47,7 @@ var (
 	holds          = judge{"pkg/sequence/hold", everyTest}
 	placements     = judge{"pkg/sequence/placement", everyTest}
 	progresses     = judge{"pkg/sequence/progress", everyTest}
+	clocks         = judge{"pkg/servertime", everyTest}
 	feed           = judge{"pkg/feed", everyTest}
 	plugin         = judge{"pkg/plugins/podsequence", everyTest}
 	commands       = judge{"tools/podseqctl", everyTest}

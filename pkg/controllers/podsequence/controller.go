@@ -106,7 +106,7 @@ func Add(mgr manager.Manager, options Options) (*Holds, error) {
 			engine:         engine,
 			statuses:       mgr.GetClient().Status(),
 			recorder:       mgr.GetEventRecorder(reporter),
-			clock:          clock.RealClock{},
+			clock:          source.Clock(),
 			pacer:          newPacer(clock.RealClock{}, options.StatusWrites, options.StatusWritesPerNamespace),
 			former:         newFormerFinalizers(mgr.GetClient()),
 			objects:        objects,
@@ -125,6 +125,9 @@ func Add(mgr manager.Manager, options Options) (*Holds, error) {
 	}
 	if err := mgr.AddReadyzCheck(controllerName, readyz(mgr.Elected(), source.Why)); err != nil {
 		return nil, fmt.Errorf("add readiness check: %w", err)
+	}
+	if err := mgr.AddReadyzCheck("clock", source.CheckClock); err != nil {
+		return nil, fmt.Errorf("add readiness check of clocks: %w", err)
 	}
 	return &Holds{engine, source.Why, known, source.CatchUp}, nil
 }

@@ -76,6 +76,8 @@ type source interface {
 	WhyEarly(pod sequence.Identity) string
 	// WhyUnconfirmed says why it takes long to find out whether a change of a namespace is missing; empty if it does not.
 	WhyUnconfirmed(namespace string) string
+	// CheckClock fails while the clock of this machine differs from the API server's.
+	CheckClock(request *http.Request) error
 }
 
 // holders are the holders of this process, by the informer factory that all profiles of a scheduler share.
