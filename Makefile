@@ -282,8 +282,8 @@ test-unit:
 test-race: ## Run the short tests of all packages with locks, atomics or goroutines under the race detector
 ifdef race
 	@FLAGS=-race hack/compile.sh . $(concurrent)
-	@# Seeds of fuzz targets have one goroutine, and what a pod costs in memory is more under the detector.
-	$(go_test) -race -short -skip '^(Fuzz|TestWhatAPodCosts$$)' -timeout 30m $(concurrent)
+	@# Seeds of fuzz targets and golden outputs have one goroutine, and what a pod costs in memory is more under the detector.
+	$(go_test) -race -short -skip '^(Fuzz|TestGolden$$|TestWhatAPodCosts$$)' -timeout 30m $(concurrent)
 else
 	@echo '*** The race detector was NOT used: it needs a C compiler ***'
 endif

@@ -17,6 +17,7 @@ import (
 	"example.com/podsequence/pkg/podgroups"
 	"example.com/podsequence/pkg/sequence/spec"
 	. "example.com/podsequence/test/harness/builders"
+	"example.com/podsequence/test/harness/slow"
 )
 
 // liveHeap is how many bytes are in use that cannot be collected.
@@ -31,6 +32,7 @@ func liveHeap() int64 {
 // TestMemoryDoesNotGrowWithEdits compares what is in use after ten edits with what is after ten thousand. Whatever is kept of
 // an edit would be more than a hundred bytes of each.
 func TestMemoryDoesNotGrowWithEdits(t *testing.T) {
+	slow.Test(t)
 	const few, many, slack = 10, 10_000, 400 << 10
 	tests := map[string]func(engine answering, i int){
 		"a time-out far away is edited": func(engine answering, i int) {

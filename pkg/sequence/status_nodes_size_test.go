@@ -13,6 +13,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	. "example.com/podsequence/test/harness/builders"
+	"example.com/podsequence/test/harness/slow"
 )
 
 // cloudNode is a name as a cloud gives it.
@@ -94,6 +95,7 @@ func (f *fleetOfDrivers) nodes() map[string]string {
 
 // What status says of 5,000 nodes stays small, whatever their state, and it forgets none of them. docs/contributing/figures.md has these sizes.
 func TestStatusOfFiveThousandNodesIsSmallAndRemembersThemAll(t *testing.T) {
+	slow.Test(t)
 	const completed, waiting = 0, v1alpha1.MaxListedNodes
 	states := map[string]struct {
 		bring   func(f *fleetOfDrivers)

@@ -25,7 +25,7 @@ func TestManyNodes(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
 	heavy.Take(t)
-	const nodes, perNode = 250, 2
+	const nodes, perNode = 120, 2
 	env := startCluster(t, controlplane.Options{Nodes: nodes})
 	s := &nodeStory{story: newStoryIn(t, env)}
 	everywhere := func(d *appsv1.DaemonSet) *appsv1.DaemonSet {
