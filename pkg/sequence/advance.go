@@ -73,6 +73,11 @@ func (d *domain) inheritProgress(old *domain, same spec.Same) {
 		}
 	}
 	d.Once |= same.Set(old.Once)
+	for i, earlier := range same {
+		if earlier >= 0 && !old.LostAt(earlier).IsZero() {
+			d.Lose(i, old.LostAt(earlier))
+		}
+	}
 	d.Completed |= same.Set(old.Completed)
 	d.Reopened |= same.Set(old.Reopened)
 	d.ReleasedBefore |= same.Set(old.ReleasedBefore) // for a suspension, by this edit or by the next one in the same step

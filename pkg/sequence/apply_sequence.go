@@ -250,8 +250,15 @@ func (s *sequence) restoreFromStatus() map[*domain]bool {
 			d.ReleasedBefore |= s.groups[i].Predecessors
 			d.ReleasedBefore.Add(i)
 		}
-		if record.FirstSatisfiedAt != nil && !s.refused() {
-			d.Once.Add(i)
+		if lost := s.LostAt(&s.object.Status, i); !s.refused() && d.LostAt(i).IsZero() { // else this program knows better
+			switch {
+			case s.Continuous && !lost.IsZero():
+				if !d.Once.Has(i) {
+					d.Lose(i, lost)
+				}
+			case record.FirstSatisfiedAt != nil:
+				d.Once.Add(i)
+			}
 		}
 		if s.Completed(&s.object.Status, i) && !s.refused() && !d.Reopened.Has(i) {
 			d.Completed.Add(i)

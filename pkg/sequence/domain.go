@@ -146,7 +146,7 @@ func (d *domain) restoreFromRecord(record *v1alpha1.NodeStatus) {
 }
 
 // hasHistory reports whether something was there of which the future depends.
-func (d *domain) hasHistory() bool { return d.Once != 0 || d.sequence.Suspended }
+func (d *domain) hasHistory() bool { return d.Once != 0 || d.HasLost() || d.sequence.Suspended }
 
 // isRedundant reports whether the domain says no more than none would.
 func (d *domain) isRedundant() bool {

@@ -11,14 +11,14 @@ import (
 
 // remember moves what a status remembers to the place where this release writes it. Some statuses stay as an earlier release writes
 // them, some have it in both places, and some have lost a part of the new one.
-func (w *randomWorld) remember(status *v1alpha1.PodSequenceStatus, completed func(group int) bool, over func(group int) *metav1.Time) {
+func (w *randomWorld) remember(status *v1alpha1.PodSequenceStatus, completed func(group int) bool, over, lost func(group int) *metav1.Time) {
 	status.Memory = nil
 	if w.oneIn(3) {
 		return
 	}
 	m := &v1alpha1.SequenceMemory{}
 	for i, g := range status.Groups {
-		m.Groups = append(m.Groups, v1alpha1.GroupMemory{Hash: g.Hash, ChangedAt: g.ChangedAt, Completed: completed(i), FailuresOverAt: over(i)})
+		m.Groups = append(m.Groups, v1alpha1.GroupMemory{Hash: g.Hash, ChangedAt: g.ChangedAt, Completed: completed(i), FailuresOverAt: over(i), LostAt: lost(i)})
 	}
 	switch w.IntN(3) {
 	case 0:

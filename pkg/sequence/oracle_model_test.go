@@ -115,6 +115,8 @@ type memory struct {
 	completed, reopened sets.Set[string]
 	// failuresOver is, by definition, when the newest Job of a group was created that has completed.
 	failuresOver map[string]time.Time
+	// lost is when each group was lost, by Continuous, that was among once.
+	lost map[place]time.Time
 	// watched is since when each group is looked at, and edited when an edit made it what it is.
 	watched, edited map[place]time.Time
 
@@ -342,7 +344,7 @@ func (o *oracle) look(ps *v1alpha1.PodSequence, cluster *v1alpha1.ClusterPodSequ
 		v.memory = &memory{
 			scope:  ps.Spec.Scope,
 			awaits: map[string]string{}, satisfied: map[place]satisfaction{}, once: sets.New[place](), watched: map[place]time.Time{}, edited: map[place]time.Time{},
-			reached: sets.New[place](), released: sets.New[place](), completed: sets.New[string](), reopened: sets.New[string](), failuresOver: map[string]time.Time{},
+			reached: sets.New[place](), released: sets.New[place](), completed: sets.New[string](), reopened: sets.New[string](), failuresOver: map[string]time.Time{}, lost: map[place]time.Time{},
 			failures: map[types.UID]oracleFailure{}, ended: sets.New[types.UID](), came: o.version,
 		}
 		o.memories[ps.UID] = v.memory

@@ -164,16 +164,15 @@ func (o *oracle) run(v *view, c *course) {
 			end = nextFullSecond(s.since).Add(wait)
 		}
 		waitOver := s.satisfied && !o.now.Before(end)
+		o.noteLost(v, c, i, forGood, s.satisfied || !o.applies(g, c.node))
 		timedOut, deadline := false, o.deadline(v, c, i, releasedAt)
-		if record.FirstSatisfiedAt != nil {
-			v.memory.once.Insert(at)
-		}
 		if known && reached && (!c.suspended || c.released[i]) && !wasPassed {
 			timedOut = g.Timeout != "" && o.timedOut(v, c, i, deadline)
 			inTime := s.since.Before(deadline.Truncate(time.Second))                                                         // though it is told late
 			needsNone := c.node != "" && g.MinAvailable != nil && *g.MinAvailable == intstr.FromInt32(0) && !waitsForMore(g) // it is never late
 			if s.satisfied && o.applies(g, c.node) && (!timedOut || inTime || waitOver || needsNone) {
 				v.memory.once.Insert(at)
+				delete(v.memory.lost, at)
 				timedOut = false
 			}
 		}

@@ -104,6 +104,7 @@ func (o *oracle) remember(v *view) {
 	}
 	m.satisfied, m.watched, m.edited = satisfied, watched, edited
 	maps.DeleteFunc(m.once, func(at place, _ sets.Empty) bool { _, is := watched[at]; return !is })
+	maps.DeleteFunc(m.lost, func(at place, _ time.Time) bool { _, is := watched[at]; return !is })
 
 	o.suspend(v)
 	reached := sets.New[place]()
@@ -121,7 +122,7 @@ func (o *oracle) remember(v *view) {
 // forget drops what was on a node that is gone, or that was not known: a node that comes begins anew.
 func (m *memory) forget(gone func(node string) bool) {
 	maps.DeleteFunc(m.satisfied, func(at place, _ satisfaction) bool { return gone(at.node) })
-	for _, remembered := range []map[place]time.Time{m.watched, m.edited} {
+	for _, remembered := range []map[place]time.Time{m.watched, m.edited, m.lost} {
 		maps.DeleteFunc(remembered, func(at place, _ time.Time) bool { return gone(at.node) })
 	}
 	for _, remembered := range []sets.Set[place]{m.once, m.released} {
@@ -248,6 +249,12 @@ func (o *oracle) releasedAt(v *view, c *course, i int, before time.Time) time.Ti
 // once more.
 func (o *oracle) deadline(v *view, c *course, i int, releasedAt time.Time) time.Time {
 	timeout, watched := oracleDuration(v.Spec.PodGroups[i].Timeout), v.memory.watched[place{c.node, v.definitions[i]}]
+	if says, lost := o.nodeRecord(v, c, i), v.memory.lost[place{c.node, v.definitions[i]}]; v.Spec.Mode() == v1alpha1.Continuous {
+		releasedAt = later(releasedAt, lost)
+		if lost.IsZero() && says.Has("ready before") && !says.Has("timed out") {
+			releasedAt = later(releasedAt, watched) // nobody says when it was lost
+		}
+	}
 	deadline := nextFullSecond(releasedAt).Add(timeout)
 	if c.node != "" && !watched.Before(deadline) && !o.nodeRecord(v, c, i).Has("timed out") {
 		return nextFullSecond(watched).Add(timeout)
@@ -258,7 +265,32 @@ func (o *oracle) deadline(v *view, c *course, i int, releasedAt time.Time) time.
 // timedOut reports whether group i is too late.
 func (o *oracle) timedOut(v *view, c *course, i int, deadline time.Time) bool {
 	at := place{c.node, v.definitions[i]}
-	return !v.memory.once.Has(at) && !o.now.Before(deadline) && !o.nodeRecord(v, c, i).Has("ready before")
+	return !v.memory.once.Has(at) && !o.now.Before(deadline)
+}
+
+// noteLost notes of group i that it was satisfied and, by Continuous, is not any more. What status says counts until something was seen.
+func (o *oracle) noteLost(v *view, c *course, i int, forGood, satisfied bool) {
+	m, at, index := v.memory, place{c.node, v.definitions[i]}, o.recordIndex(v, i)
+	if m.lost[at].IsZero() && c.node == "" && index >= 0 {
+		var lost *metav1.Time
+		if memory := v.Status.Memory; memory != nil && index < len(memory.Groups) {
+			lost = memory.Groups[index].LostAt
+		}
+		switch {
+		case !forGood && lost != nil:
+			if !m.once.Has(at) {
+				m.lost[at] = lost.Time
+			}
+		case v.Status.Groups[index].FirstSatisfiedAt != nil:
+			m.once.Insert(at)
+		}
+	}
+	g := v.Spec.PodGroups[i]
+	needsNothing := c.node != "" && needsNone(g) && !waitsForMore(g)
+	if !forGood && m.once.Has(at) && !satisfied && !needsNothing {
+		m.once.Delete(at)
+		m.lost[at] = o.second()
+	}
 }
 
 // nodeRecord is what status says of group i on a node.

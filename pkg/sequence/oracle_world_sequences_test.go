@@ -263,6 +263,11 @@ func (w *randomWorld) record(c *comparison, ps *v1alpha1.PodSequence) {
 			return at(over)
 		}
 		return nil
+	}, func(i int) *metav1.Time {
+		if lost := v.memory.lost[place{"", v.definitions[i]}]; !lost.IsZero() {
+			return at(lost)
+		}
+		return nil
 	})
 }
 
@@ -299,7 +304,7 @@ func (w *randomWorld) recordNode(v *view, course *course, ps *v1alpha1.PodSequen
 		here := place{course.node, v.definitions[i]}
 		if late {
 			n.TimedOut = append(n.TimedOut, int32(i))
-		} else if v.memory.once.Has(here) && !course.groups[i].satisfied {
+		} else if _, lost := v.memory.lost[here]; lost && !course.groups[i].satisfied {
 			n.ReadyBefore = append(n.ReadyBefore, int32(i))
 		}
 		if edited := later(v.memory.edited[here], v.allowed); !edited.IsZero() {

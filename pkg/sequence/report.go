@@ -65,7 +65,7 @@ func (d *domain) report(i int, now time.Time) report.Group {
 	r := report.Group{
 		Title: g.Title, ContinueOnTimeout: g.ContinueOnTimeout, Timeout: g.Timeout, Hash: g.Hash, Expected: n.Expected, Ready: n.Ready, Satisfied: d.looksSatisfied(i), SatisfiedAt: d.since(i),
 		Released: d.releases(i), Progress: n.String() + d.delays(i), Members: make([]string, 0, len(state.members)),
-		SatisfiedOnce: d.Once.Has(i), Completed: d.Completed.Has(i), FailuresOverAt: g.failuresOverAt, Skipped: g.Skip, EditedAt: latest(g.editedAt, d.sequence.allowedAt),
+		SatisfiedOnce: d.Once.Has(i), LostAt: d.LostAt(i), Completed: d.Completed.Has(i), FailuresOverAt: g.failuresOverAt, Skipped: g.Skip, EditedAt: latest(g.editedAt, d.sequence.allowedAt),
 		Objects: g.Objects, WithoutMembers: g.WithoutMembers, ObjectReason: n.ObjectReason(),
 	}
 	if r.Confirming = d.looksSatisfied(i) && !d.isConfirmed(i) && (d.isNode() || d.Current().Has(i)); r.Confirming {
@@ -326,7 +326,7 @@ func (k *knowledge) reportNode(d *domain, sums []report.Group) (node report.Node
 		if d.applies(g) && d.timedOut(i, k.now) {
 			node.TimedOut = append(node.TimedOut, int32(i))
 		}
-		if d.satisfiedOnce(i) && !d.looksSatisfied(i) && g.Timeout > 0 {
+		if wasLost := !d.LostAt(i).IsZero() || !d.satisfiedOnce(i) && d.Recorded(i).ReadyBefore; wasLost && !d.looksSatisfied(i) && g.Timeout > 0 {
 			node.ReadyBefore = append(node.ReadyBefore, int32(i))
 		}
 		n := d.need(i)

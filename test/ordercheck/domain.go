@@ -35,8 +35,10 @@ type progress struct {
 	ripeAt     time.Time // when not satisfied: from when it will be if its pods stay ready; zero if they are not
 	releasedAt time.Time // at the earliest; zero when it is not
 	heldSince  time.Time // under Continuous, when it was released: since when, at the latest, an earlier group is not passed
-	// wasSatisfied says that it was satisfied after its release, and broke: it has no time-out any more.
+	// wasSatisfied says that it was satisfied after its release, and broke: it has no time-out any more. Where a pass may be lost, its
+	// time-out counts anew from when it broke: lostAt, at the earliest.
 	wasSatisfied bool
+	lostAt       time.Time
 	passedUntil  time.Time  // up to when it was passed, at the latest, when it no longer is
 	best         readyCount // the nearest it has come to being satisfied
 	// failuresOver is when the newest Job of the group was created that has completed: Jobs that failed before do not count.
@@ -269,7 +271,7 @@ func (d *domain) update(g int, now outcome, e event, n news) {
 	case now.satisfied:
 		p.since, p.began = d.satisfiedSince(g, now, e, n), e.arrived
 	case p.satisfied && !now.skipped:
-		d.noteBreak(g, e.arrived)
+		d.noteBreak(g, e)
 	}
 	p.satisfied, p.skipped = now.satisfied, now.skipped
 	if _, is := d.letsOn(g, e.arrived); was && !is {

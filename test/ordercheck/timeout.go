@@ -13,22 +13,25 @@ func (d *domain) timedOut(g int, now time.Time) (time.Time, bool) {
 	if group.timeout == 0 || p.releasedAt.IsZero() || p.wasSatisfied {
 		return time.Time{}, false
 	}
-	deadline := nextFullSecond(p.releasedAt).Add(group.timeout)
+	deadline := nextFullSecond(later(p.releasedAt, p.lostAt)).Add(group.timeout)
 	inTime := p.satisfied && !p.began.Add(tolerance).After(deadline)
 	return deadline, !deadline.After(now) && !inTime
 }
 
 // noteBreak remembers of a group that breaks now that it was satisfied after its release, unless the scheduler may have
 // missed that.
-func (d *domain) noteBreak(g int, now time.Time) {
-	p := &d.groups[g]
+func (d *domain) noteBreak(g int, e event) {
+	p, now := &d.groups[g], e.arrived
 	if p.releasedAt.IsZero() {
 		return
 	}
 	if !p.heldSince.IsZero() {
 		now = p.heldSince
 	}
-	if later(p.began, p.releasedAt).Before(d.rules.windowBefore(now)) {
+	switch seen := later(p.began, p.releasedAt).Before(d.rules.windowBefore(now)); {
+	case seen && d.spec.continuous:
+		p.lostAt = later(p.lostAt, e.earliest)
+	case seen:
 		p.wasSatisfied = true
 	}
 }

@@ -38,6 +38,11 @@ type GroupMemory struct {
 	// Failures of Jobs of the group before this time are over, because a Job that was created at this time has completed.
 	// +optional
 	FailuresOverAt *metav1.Time `json:"failuresOverAt,omitempty"`
+
+	// In mode Continuous, when the group was last ready and then was not ready any more. Absent once it is ready again. Its timeout
+	// counts from then at the earliest.
+	// +optional
+	LostAt *metav1.Time `json:"lostAt,omitempty"`
 }
 
 // NodeMemory is what is remembered of some nodes.
@@ -48,8 +53,8 @@ type NodeMemory struct {
 	// +kubebuilder:validation:MaxItems=64
 	TimedOut []int32 `json:"timedOut,omitempty"`
 
-	// The 0-based indices of the groups that were ready on these nodes and are not ready now. Their timeouts no
-	// longer apply.
+	// The 0-based indices of the groups that were ready on these nodes and are not ready now. Their timeouts
+	// started again.
 	// +optional
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64

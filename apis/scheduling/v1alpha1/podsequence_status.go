@@ -319,7 +319,8 @@ type GroupStatus struct {
 	// +optional
 	ReleasedAt *metav1.Time `json:"releasedAt,omitempty"`
 
-	// When the group was ready for the first time. After that its timeout no longer applies.
+	// When the group was ready for the first time. After that its timeout no longer applies, except in mode Continuous after the group
+	// is not ready any more.
 	// +optional
 	FirstSatisfiedAt *metav1.Time `json:"firstSatisfiedAt,omitempty"`
 

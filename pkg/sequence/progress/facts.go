@@ -49,7 +49,7 @@ type Readiness struct {
 // Record is what status says of one group.
 type Record struct {
 	v1alpha1.GroupStatus
-	// TimedOut reports that the group was too late on this node, and ReadyBefore that it was satisfied here once.
+	// TimedOut reports that the group was too late on this node, and ReadyBefore that it was satisfied here and then lost.
 	TimedOut, ReadyBefore bool
 }
 

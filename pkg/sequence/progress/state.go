@@ -23,7 +23,8 @@ type State struct {
 	ReleasedBefore spec.GroupSet
 	// Proven are the groups that were passed, because some pod, or status, proves it.
 	Proven spec.GroupSet
-	// Once are the groups that were satisfied while they were released.
+	// Once are the groups that were satisfied while they were released. Where a pass may be lost, a group that is lost is not among them
+	// until it is satisfied again.
 	Once spec.GroupSet
 	// Completed are the groups of requiredStatus Complete that were passed because they were complete: that their finished members are
 	// deleted takes nothing back.
@@ -31,6 +32,7 @@ type State struct {
 	// Reopened are the groups that were in Completed until a member came that was not complete. Status may not know yet.
 	Reopened spec.GroupSet
 
+	lostAt   []time.Time // by group, see LostAt; nil while none was lost
 	passedAt []time.Time // by group
 	lastPass time.Time   // in place of passedAt, see Compact
 }
@@ -38,7 +40,7 @@ type State struct {
 // Clone returns a copy that shares nothing with the state.
 func (s *State) Clone() *State {
 	clone := *s
-	clone.passedAt = slices.Clone(s.passedAt)
+	clone.passedAt, clone.lostAt = slices.Clone(s.passedAt), slices.Clone(s.lostAt)
 	return &clone
 }
 
@@ -51,6 +53,38 @@ func (s *State) PassedAt(group int) time.Time {
 		return s.passedAt[group]
 	}
 	return s.lastPass
+}
+
+// LostAt returns when a group was lost that was satisfied before: its time-out counts from then. It is zero for any other.
+func (s *State) LostAt(group int) time.Time {
+	if group < len(s.lostAt) {
+		return s.lostAt[group]
+	}
+	return time.Time{}
+}
+
+// Lose notes that a group that was satisfied is not any more. A zero time means that it is again.
+func (s *State) Lose(group int, at time.Time) {
+	if at.IsZero() && group >= len(s.lostAt) {
+		return
+	}
+	for len(s.lostAt) <= group {
+		s.lostAt = append(s.lostAt, time.Time{})
+	}
+	s.lostAt[group] = at
+}
+
+// HasLost reports whether some group was lost and is not satisfied again.
+func (s *State) HasLost() bool {
+	return slices.ContainsFunc(s.lostAt, func(at time.Time) bool { return !at.IsZero() })
+}
+
+// noteLost notes of a group that was satisfied, where a pass may be lost, that it is not any more.
+func (s *State) noteLost(d Domain, group int, now time.Time) {
+	if readiness := d.Readiness(group); !readiness.Satisfied && !readiness.Elsewhere && !readiness.NeedsNothing {
+		s.Once &^= 1 << group
+		s.Lose(group, now.Truncate(time.Second))
+	}
 }
 
 // Pass notes that a group was passed.
@@ -86,6 +120,9 @@ func (s *State) Advance(d Domain, now time.Time) {
 		if s.Passed.Contains(g.Awaited) {
 			s.Reached.Add(i)
 			s.Released = hold.Released(s.Reached, s.ReleasedBefore, d.Suspended, d.Refused)
+		}
+		if d.Continuous && s.Once.Has(i) {
+			s.noteLost(d, i, now)
 		}
 		if !s.Passed.Has(i) {
 			s.passIfDone(d, i, now)
@@ -169,7 +206,7 @@ func (s *State) isDone(d Domain, group int, readiness *Readiness, now time.Time)
 	return at, ok
 }
 
-// noteSatisfied remembers of a released group that it was satisfied: it has no time-out any more. One that was too late, and
+// noteSatisfied remembers of a released group that it was satisfied: it has no time-out until it is lost. One that was too late, and
 // that the groups after it no longer wait for, must have been satisfied for as long as they would have waited. One that is not for
 // this node is not looked at.
 func (s *State) noteSatisfied(d Domain, group int, readiness *Readiness, now time.Time) {
@@ -179,6 +216,7 @@ func (s *State) noteSatisfied(d Domain, group int, readiness *Readiness, now tim
 	g := d.Groups[group]
 	if !s.TimedOut(d, group, now) || g.Wait == 0 || !now.Before(WaitOver(g, readiness.Since)) {
 		s.Once.Add(group)
+		s.Lose(group, time.Time{})
 	}
 }
 

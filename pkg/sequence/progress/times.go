@@ -69,15 +69,21 @@ func (s *State) Deadline(d Domain, group int) time.Time {
 	if g.Timeout == 0 || !s.Reached.Has(group) || d.Refused || (d.OnNode && !d.Known) || (d.Suspended && !s.Released.Has(group)) {
 		return time.Time{}
 	}
-	at := FullSecondAfter(s.ReleasedAt(d, group)).Add(g.Timeout)
-	if watched := d.Origin(group).Watched; d.OnNode && !watched.Before(at) && !d.Recorded(group).TimedOut {
+	from, watched := s.ReleasedAt(d, group), d.Origin(group).Watched
+	if d.Continuous {
+		from = latest(from, s.LostAt(group))
+		if record := d.Recorded(group); record.ReadyBefore && !record.TimedOut && s.LostAt(group).IsZero() {
+			from = latest(from, watched) // when it was lost, nobody has recorded
+		}
+	}
+	at := FullSecondAfter(from).Add(g.Timeout)
+	if d.OnNode && !watched.Before(at) && !d.Recorded(group).TimedOut {
 		return FullSecondAfter(watched).Add(g.Timeout)
 	}
 	return at
 }
 
-// TimedOut reports whether the group's time was over before it was satisfied for the first time. That it breaks after it was
-// satisfied in time is another matter.
+// TimedOut reports whether the group's time was over before it was satisfied, since it was released or lost.
 func (s *State) TimedOut(d Domain, group int, now time.Time) bool {
 	at := s.Deadline(d, group)
 	if at.IsZero() || now.Before(at) || s.SatisfiedOnce(d, group) {
@@ -88,9 +94,9 @@ func (s *State) TimedOut(d Domain, group int, now time.Time) bool {
 	return !readiness.Satisfied || !readiness.Since.Before(at.Truncate(time.Second))
 }
 
-// SatisfiedOnce reports whether the group was satisfied since it was released: as this program saw, or as status says.
+// SatisfiedOnce reports whether the group was satisfied since it was released, or lost.
 func (s *State) SatisfiedOnce(d Domain, group int) bool {
-	return s.Once.Has(group) || d.Readiness(group).NeedsNothing || d.Recorded(group).ReadyBefore
+	return s.Once.Has(group) || d.Readiness(group).NeedsNothing
 }
 
 func latest(a, b time.Time) time.Time {

@@ -25,6 +25,9 @@ func (r Report) memory(groups []v1alpha1.GroupStatus) *v1alpha1.SequenceMemory {
 	if slices.ContainsFunc(groups, func(g v1alpha1.GroupStatus) bool { return g.Hash != "" }) {
 		for i, g := range groups {
 			m.Groups = append(m.Groups, v1alpha1.GroupMemory{Hash: g.Hash, ChangedAt: g.ChangedAt, Completed: r.Groups[i].Completed})
+			if at := r.Groups[i].LostAt; !at.IsZero() {
+				m.Groups[i].LostAt = new(metav1.NewTime(at))
+			}
 			if at := r.Groups[i].FailuresOverAt; !at.IsZero() {
 				m.Groups[i].FailuresOverAt = new(metav1.NewTime(at))
 			}

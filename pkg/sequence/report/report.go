@@ -83,6 +83,8 @@ type Group struct {
 	EditedAt time.Time
 	// FailuresOverAt is before when failures of Jobs of the group are over; zero if none are.
 	FailuresOverAt time.Time
+	// LostAt is when the group was lost that was satisfied before; zero if it was not, or is again.
+	LostAt time.Time
 	// Completed reports that the group, of requiredStatus Complete, was passed because it was complete.
 	Completed bool
 	// SatisfiedOnce reports that the group was satisfied at some time since it was released.

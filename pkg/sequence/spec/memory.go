@@ -54,6 +54,15 @@ func (s *Sequence) FailuresOverAt(status *v1alpha1.PodSequenceStatus, group int)
 	return time.Time{}
 }
 
+// LostAt returns when a group was lost that was satisfied before, as status says, if it is still defined in the same way; zero if it does
+// not say.
+func (s *Sequence) LostAt(status *v1alpha1.PodSequenceStatus, group int) time.Time {
+	if index, m := s.RecordIndex(status, group), status.Memory; m != nil && index >= 0 && index < len(m.Groups) && m.Groups[index].LostAt != nil {
+		return m.Groups[index].LostAt.Time
+	}
+	return time.Time{}
+}
+
 // NodeID stands for a node in memory. It is short whatever the name of the node, so that there is room for all nodes.
 type NodeID [6]byte
 
