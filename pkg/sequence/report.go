@@ -140,6 +140,9 @@ func (k *knowledge) problems(s *sequence) []spec.Problem {
 	if p, ok := s.splitPodGroups(); ok {
 		problems = append(problems, p)
 	}
+	if p, ok := k.outdatedPods(s); ok {
+		problems = append(problems, p)
+	}
 	if p, ok := s.unreadableObjects(); ok {
 		problems = append(problems, p)
 	}
@@ -201,6 +204,53 @@ func (set *settings) unsupportedPods(s *sequence) (spec.Problem, bool) {
 		return spec.Problem{}, false
 	}
 	return report.UnsupportedPods(pods, s.Cluster, set.SchedulerNames), true
+}
+
+// outdatedPods reports pods of an older revision that are not ready and that nobody replaces.
+func (k *knowledge) outdatedPods(s *sequence) (spec.Problem, bool) {
+	var pods []string
+	for _, d := range s.domains {
+		for _, state := range d.groupStates {
+			for p := range state.members {
+				if set := k.outdatedBy(p); set != nil {
+					pods = append(pods, report.OutdatedPod(s.nameOf(p), &set.Workload))
+				}
+			}
+		}
+	}
+	if len(pods) == 0 {
+		return spec.Problem{}, false
+	}
+	return report.OutdatedPods(pods), true
+}
+
+// outdatedBy returns the StatefulSet of a member that is not ready and of an older revision; nil if it is none, or if its set replaces it.
+func (k *knowledge) outdatedBy(p *pod) *workload {
+	if p.Terminating || p.Failed || p.Ready {
+		return nil
+	}
+	owner := k.workloads.ownerOf(p)
+	w := owner.workload
+	if w == nil || !w.KeepsOldPods || !w.Observed || w.Terminating || w.IsUpToDate(owner.revision) || !w.Wants(p.Pod) {
+		return nil
+	}
+	return w
+}
+
+// Outdated says that a pod that is not ready is of an older revision, and that its StatefulSet does not replace it; empty if it is not so.
+func (e *Engine) Outdated(object *corev1.Pod) string {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+
+	p, known := e.namespaces.find(object)
+	if !known {
+		return ""
+	}
+	set := e.outdatedBy(p)
+	if set == nil {
+		return ""
+	}
+	return report.Outdated(&set.Workload)
 }
 
 // Waiting are the unbound members of groups that must still wait.

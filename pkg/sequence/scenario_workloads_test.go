@@ -22,7 +22,7 @@ import (
 // and further
 //
 //	deployment, replicaset, replicationcontroller  replicas=N
-//	statefulset    replicas=N start=N update=REVISION partition=N on-delete
+//	statefulset    replicas=N start=N update=REVISION partition=N on-delete parallel
 //	daemonset      desired=N updated=N template-generation=N on-delete  its controller counts all that it wants as ready
 //	job            parallelism=N completions=N complete failed
 func (s *scenario) parseWorkload(t *testing.T, d *datadriven.TestData, name string) metav1.Object {
@@ -110,6 +110,7 @@ func (s *scenario) setWorkload(t *testing.T, d *datadriven.TestData, w metav1.Ob
 		set["replicas"] = func() { w.Spec.Replicas = size() }
 		set["start"] = func() { w.Spec.Ordinals = &appsv1.StatefulSetOrdinals{Start: *size()} }
 		set["update"] = func() { w.Status.UpdateRevision = value }
+		set["parallel"] = func() { w.Spec.PodManagementPolicy = appsv1.ParallelPodManagement }
 		set["partition"] = func() {
 			strategy.RollingUpdate = &appsv1.RollingUpdateStatefulSetStrategy{Partition: size()}
 		}

@@ -29,5 +29,12 @@ func ofDeadlocks() []mutant {
 			"only one sequence of a circle says so", statuses, ""},
 		{"pkg/sequence/report/health.go", "\n\tv1alpha1.ReasonWaitsForItself,", "",
 			"no alert fires for sequences that wait for each other", statuses, ""},
+
+		{enginePath + "report.go", "!w.KeepsOldPods || !w.Observed", "!w.Observed",
+			"pods are reported that their StatefulSet replaces", engine, ""},
+		{enginePath + "report.go", "p.Terminating || p.Failed || p.Ready {", "p.Terminating || p.Failed || p.Ready || p.Bound() {",
+			"a pod of an older revision is not reported any more when it has a node", engine, ""},
+		{enginePath + "report.go", "w.IsUpToDate(owner.revision) || !w.Wants(p.Pod)", "w.IsUpToDate(owner.revision)",
+			"pods are reported that their StatefulSet is about to delete", engine, ""},
 	}
 }

@@ -44,6 +44,7 @@ const (
 	ReasonUngovernedPods      = "UngovernedPods"
 	ReasonAmbiguousMembership = "AmbiguousMembership"
 	ReasonPodsCrashLooping    = "PodsCrashLooping"
+	ReasonPodsOutdated        = "PodsOutdated"
 	ReasonGateNotAllowed      = "GateNotAllowed"
 	ReasonNamespaceNotAllowed = "NamespaceNotAllowed"
 	ReasonInvalidSpec         = "InvalidSpec"

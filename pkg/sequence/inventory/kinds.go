@@ -129,6 +129,7 @@ func viewStatefulSet(w *Workload, o *appsv1.StatefulSet) {
 		w.FirstOrdinal = int(o.Spec.Ordinals.Start)
 	}
 	w.Revision = o.Status.UpdateRevision
+	w.KeepsOldPods = o.Spec.PodManagementPolicy != appsv1.ParallelPodManagement
 	strategy := o.Spec.UpdateStrategy
 	partitioned := strategy.RollingUpdate != nil && ptr.Deref(strategy.RollingUpdate.Partition, 0) > 0
 	w.AllCurrent = w.Revision == "" || partitioned || strategy.Type == appsv1.OnDeleteStatefulSetStrategyType

@@ -55,6 +55,9 @@ type Workload struct {
 	// NewestHashes are, of a DaemonSet, the template hashes of its pods of the newest generation, see IsUpToDate.
 	NewestHashes map[string]struct{}
 	FirstOrdinal int // of a StatefulSet
+	// KeepsOldPods reports that it is a StatefulSet that starts its pods one after the other. Its controller replaces none of an older
+	// revision before that is ready.
+	KeepsOldPods bool
 	Pause        Pause
 
 	Complete    bool // Jobs only

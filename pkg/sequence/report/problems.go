@@ -149,6 +149,21 @@ func UnsupportedScope() spec.Problem {
 		"install it, or use scope Cluster"}
 }
 
+// OutdatedPods is about pods as of OutdatedPod.
+func OutdatedPods(pods []string) spec.Problem {
+	return spec.Problem{Reason: v1alpha1.ReasonPodsOutdated, Message: first(pods)}
+}
+
+// OutdatedPod names a pod that is of an older revision of its StatefulSet and that nobody replaces.
+func OutdatedPod(name string, set *inventory.Workload) string {
+	return "pod " + name + " " + Outdated(set)
+}
+
+// Outdated says of a pod that it is of an older revision of its StatefulSet and that nobody replaces it.
+func Outdated(set *inventory.Workload) string {
+	return fmt.Sprintf("is of an older revision of %s, which does not replace it before it is ready: delete it", set)
+}
+
 // SplitPodGroups is about PodGroups that have pods in several groups and cannot be scheduled in order.
 func SplitPodGroups(names []string) spec.Problem {
 	return spec.Problem{Reason: v1alpha1.ReasonGangSplit, Message: fmt.Sprintf(

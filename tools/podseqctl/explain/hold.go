@@ -48,7 +48,7 @@ func (e *Explainer) unbound(pod *corev1.Pod) (Reason, func() []Reason) {
 			for _, place := range holding {
 				because = append(because, e.hold(pod, place)...)
 			}
-			return append(because, e.foreignGates(pod, lifted)...)
+			return slices.Concat(because, e.foreignGates(pod, lifted), e.outdated(pod))
 		}
 	}
 	r.State, r.Message = e.notScheduled(pod, lifted)
@@ -56,7 +56,16 @@ func (e *Explainer) unbound(pod *corev1.Pod) (Reason, func() []Reason) {
 		r.Message += fmt.Sprintf("; %s should hold it but cannot: its schedulerName is %s, and it carries no gate of the sequence",
 			strings.Join(ungoverned, " and "), pod.Spec.SchedulerName)
 	}
-	return r, func() []Reason { return append(e.foreignGates(pod, lifted), e.gangs(pod)...) }
+	return r, func() []Reason { return slices.Concat(e.foreignGates(pod, lifted), e.gangs(pod), e.outdated(pod)) }
+}
+
+// outdated says that a pod that is not ready is of an older revision that its StatefulSet does not replace.
+func (e *Explainer) outdated(pod *corev1.Pod) []Reason {
+	message := e.Outdated(pod)
+	if message == "" {
+		return nil
+	}
+	return []Reason{{Subject: e.name("pod", pod), State: Stuck, Message: message}}
 }
 
 // existing says which PodSequences a namespace has: a label may have another name by mistake.

@@ -48,6 +48,7 @@ func (e *Explainer) pod(pod *corev1.Pod, group v1alpha1.PodGroup) (Reason, func(
 		r.State, r.Message = Done, fmt.Sprintf("has been ready on node %s for %s", pod.Spec.NodeName, e.ago(c.LastTransitionTime.Time))
 	default:
 		r.State, r.Message = e.notReady(pod)
+		return r, func() []Reason { return e.outdated(pod) }
 	}
 	return r, nothing
 }

@@ -189,6 +189,9 @@ func (s *Snapshot) Status(of *Sequence) v1alpha1.PodSequenceStatus {
 // Places returns the groups that sequences have for a pod.
 func (s *Snapshot) Places(pod *corev1.Pod) []sequence.Place { return s.engine.Places(pod) }
 
+// Outdated says that a pod that is not ready is of an older revision that nobody replaces; empty if it is not.
+func (s *Snapshot) Outdated(pod *corev1.Pod) string { return s.engine.Outdated(pod) }
+
 // AwaitsSequence reports whether a pod waits for a sequence that does not exist, and why. One that was not read wholly exists.
 func (s *Snapshot) AwaitsSequence(pod *corev1.Pod) (why sequence.Decision, awaits bool) {
 	why = s.engine.Decide(pod)
