@@ -85,11 +85,11 @@ func (f *Feed) stepAt(watch *position, version string, enter func() sequence.Cha
 	})
 }
 
-// applyGroup enters how many pods a PodGroup asks for.
+// applyGroup enters what a PodGroup says.
 func (f *Feed) applyGroup(group podgroups.Reference) {
 	f.apply(func() sequence.Changes {
 		minimum, _ := f.groups.Minimum(group)
-		return f.engine.ApplyPodGroup(group, int(minimum))
+		return f.engine.ApplyPodGroup(group, int(minimum), f.groups.Composite(group))
 	})
 }
 

@@ -92,6 +92,7 @@ func newNative(config *rest.Config) (*kind, error) {
 			return groups.PodGroups(namespace).List(ctx, options)
 		},
 		groups: reflectorOf(podgroups.Native, source, &schedulingv1beta1.PodGroup{}), minimumOf: minimumBy(podgroups.MinCount),
+		compositeOf: compositeOf,
 	}, nil
 }
 
@@ -119,6 +120,15 @@ func watchOne(client metadata.ResourceInterface, name string) cache.ListerWatche
 			return client.Watch(ctx, options)
 		},
 	}
+}
+
+// compositeOf returns the CompositePodGroup of a PodGroup of Kubernetes.
+func compositeOf(group any) string {
+	typed, ok := group.(*schedulingv1beta1.PodGroup)
+	if !ok {
+		return ""
+	}
+	return podgroups.CompositeOf(typed)
 }
 
 // minimumBy makes a function of one type one of any.

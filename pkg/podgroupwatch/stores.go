@@ -28,7 +28,7 @@ func (k *kind) countFailed(resource string) func(context.Context, error) {
 // Served implements definitions.Follower.
 func (k *kind) Served(ctx context.Context) {
 	k.groups.Run(ctx, groupStore{k})
-	k.replace(map[types.NamespacedName]int32{})
+	k.replace(map[types.NamespacedName]facts{})
 }
 
 // Unserved implements definitions.Follower.
@@ -45,11 +45,11 @@ func (s groupStore) Add(group any) error { return s.Update(group) }
 func (s groupStore) Resync() error       { return nil }
 
 func (s groupStore) Update(group any) error {
-	key, minimum, err := s.kind.read(group)
+	key, found, err := s.kind.read(group)
 	if err != nil {
 		return err
 	}
-	s.kind.set(key, minimum)
+	s.kind.set(key, found)
 	return nil
 }
 
@@ -63,58 +63,62 @@ func (s groupStore) Delete(group any) error {
 }
 
 func (s groupStore) Replace(list []any, _ string) error {
-	minimums := make(map[types.NamespacedName]int32, len(list))
+	groups := make(map[types.NamespacedName]facts, len(list))
 	for _, group := range list {
-		key, minimum, err := s.kind.read(group)
+		key, found, err := s.kind.read(group)
 		if err != nil {
 			return err
 		}
-		minimums[key] = minimum
+		groups[key] = found
 	}
-	s.kind.replace(minimums)
+	s.kind.replace(groups)
 	s.kind.setListed()
 	return nil
 }
 
-func (k *kind) read(group any) (types.NamespacedName, int32, error) {
+func (k *kind) read(group any) (types.NamespacedName, facts, error) {
 	object, err := meta.Accessor(group)
 	if err != nil {
-		return types.NamespacedName{}, 0, fmt.Errorf("read one of %s: %w", k.name, err)
+		return types.NamespacedName{}, facts{}, fmt.Errorf("read one of %s: %w", k.name, err)
 	}
-	minimum, err := k.minimumOf(group)
-	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, minimum, err
+	found := facts{}
+	if k.compositeOf != nil {
+		found.composite = k.compositeOf(group)
+	}
+	found.minimum, err = k.minimumOf(group)
+	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, found, err
 }
 
-func (k *kind) set(key types.NamespacedName, minimum int32) {
+func (k *kind) set(key types.NamespacedName, now facts) {
 	k.lock.Lock()
-	before, known := k.minimumFor[key]
-	k.minimumFor[key] = minimum
+	before, known := k.known[key]
+	k.known[key] = now
 	k.lock.Unlock()
-	if !known || before != minimum {
+	if !known || before != now {
 		k.changed(podgroups.Reference{Kind: k.name, NamespacedName: key})
 	}
 }
 
 func (k *kind) remove(key types.NamespacedName) {
 	k.lock.Lock()
-	delete(k.minimumFor, key)
+	delete(k.known, key)
 	k.lock.Unlock()
 	k.changed(podgroups.Reference{Kind: k.name, NamespacedName: key})
 }
 
 // replace is one step for those who ask: a relist must not show PodGroups of different times together.
-func (k *kind) replace(minimums map[types.NamespacedName]int32) {
+func (k *kind) replace(groups map[types.NamespacedName]facts) {
 	k.lock.Lock()
-	before := k.minimumFor
-	k.minimumFor = minimums
+	before := k.known
+	k.known = groups
 	var differ []types.NamespacedName
-	for key, minimum := range minimums {
-		if was, known := before[key]; !known || was != minimum {
+	for key, now := range groups {
+		if was, known := before[key]; !known || was != now {
 			differ = append(differ, key)
 		}
 	}
 	for key := range before {
-		if _, still := minimums[key]; !still {
+		if _, still := groups[key]; !still {
 			differ = append(differ, key)
 		}
 	}

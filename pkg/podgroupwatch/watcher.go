@@ -37,13 +37,21 @@ type kind struct {
 	// list lists PodGroups of a namespace.
 	list      func(ctx context.Context, namespace string, options metav1.ListOptions) (runtime.Object, error)
 	minimumOf func(group any) (int32, error)
-	changed   func(podgroups.Reference)
+	// compositeOf is nil if PodGroups of the kind are never part of another one.
+	compositeOf func(group any) string
+	changed     func(podgroups.Reference)
 
 	listedOnce sync.Once
 	listed     chan struct{} // closed when it is first known which there are
 
-	lock       sync.RWMutex
-	minimumFor map[types.NamespacedName]int32 // of those that the watch has brought
+	lock  sync.RWMutex
+	known map[types.NamespacedName]facts // of those that the watch has brought
+}
+
+// facts are what a PodGroup says.
+type facts struct {
+	minimum   int32
+	composite string
 }
 
 // New returns a Watcher that knows nothing until Run.
@@ -64,14 +72,14 @@ func New(config *rest.Config) (*Watcher, error) {
 func newWatcher(kinds ...*kind) *Watcher {
 	w := &Watcher{kinds: map[podgroups.Kind]*kind{}}
 	for _, k := range kinds {
-		k.minimumFor, k.listed = map[types.NamespacedName]int32{}, make(chan struct{})
+		k.known, k.listed = map[types.NamespacedName]facts{}, make(chan struct{})
 		w.kinds[k.name] = k
 	}
 	return w
 }
 
-// Run watches until the context ends. It calls changed with each PodGroup whose minimum may be another than before, those
-// that come or go among them, after Minimum knows of it. Calls for different kinds may overlap. Run may be called once.
+// Run watches until the context ends. It calls changed with each PodGroup whose minimum or CompositePodGroup may be another than before,
+// those that come or go among them, after Minimum and Composite know of it. Calls for different kinds may overlap. Run may be called once.
 func (w *Watcher) Run(ctx context.Context, changed func(podgroups.Reference)) {
 	var kinds sync.WaitGroup
 	for _, k := range w.kinds {
@@ -100,8 +108,16 @@ func (w *Watcher) Minimum(group podgroups.Reference) (minimum int32, known bool)
 	k := w.kinds[group.Kind]
 	k.lock.RLock()
 	defer k.lock.RUnlock()
-	minimum, known = k.minimumFor[group.NamespacedName]
-	return minimum, known
+	found, known := k.known[group.NamespacedName]
+	return found.minimum, known
+}
+
+// Composite returns the name of the CompositePodGroup that a PodGroup is part of; empty if it is part of none, or not known.
+func (w *Watcher) Composite(group podgroups.Reference) string {
+	k := w.kinds[group.Kind]
+	k.lock.RLock()
+	defer k.lock.RUnlock()
+	return k.known[group.NamespacedName].composite
 }
 
 // Ask asks the API server for what Minimum returns, for decisions that must not be wrong if the watch is behind.

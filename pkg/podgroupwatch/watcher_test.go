@@ -43,7 +43,7 @@ func play(t *testing.T) *stage {
 				return marker.(*metav1.PartialObjectMetadata).Annotations["served"] != "no"
 			},
 		},
-		groups: reflectors.Reflector{Source: s.groups, Type: &schedulingv1beta1.PodGroup{}}, minimumOf: minimumBy(podgroups.MinCount),
+		groups: reflectors.Reflector{Source: s.groups, Type: &schedulingv1beta1.PodGroup{}}, minimumOf: minimumBy(podgroups.MinCount), compositeOf: compositeOf,
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -127,6 +127,25 @@ func (s *stage) expectChange(name string, minimum int32) {
 	assert.Equal(s, minimum, got)
 }
 
+func TestAPodGroupThatIsPartOfACompositePodGroup(t *testing.T) {
+	s := play(t)
+	part := func(composite string) *schedulingv1beta1.PodGroup {
+		g := group("gang", 4)
+		g.Spec.ParentCompositePodGroupName = &composite
+		return g
+	}
+	s.groups.Add(part("first"))
+	s.markers.Add(marker("first"))
+	s.expectChange("gang", 4)
+	assert.Equal(t, "first", s.watcher.Composite(reference("gang")))
+	s.groups.Modify(part("second")) // another PodGroup of this name
+	s.expectChange("gang", 4)
+	assert.Equal(t, "second", s.watcher.Composite(reference("gang")))
+	s.groups.Delete(part("second"))
+	s.expectChange("gang", 0)
+	assert.Empty(t, s.watcher.Composite(reference("gang")))
+}
+
 func TestAKindThatComesAndGoes(t *testing.T) {
 	s := play(t)
 	s.groups.Add(group("gang", 4))
@@ -163,7 +182,7 @@ func TestAKindIsOnlyWatchedOnceItIsServed(t *testing.T) {
 }
 
 func TestARelistIsOneStep(t *testing.T) {
-	k := &kind{name: podgroups.Native, minimumOf: minimumBy(podgroups.MinCount), minimumFor: map[types.NamespacedName]int32{}, listed: make(chan struct{})}
+	k := &kind{name: podgroups.Native, minimumOf: minimumBy(podgroups.MinCount), known: map[types.NamespacedName]facts{}, listed: make(chan struct{})}
 	changed := map[string]int{}
 	k.changed = func(r podgroups.Reference) { changed[r.Name]++ }
 	store := groupStore{k}

@@ -152,6 +152,6 @@ func (a answering) ReplaceNodes(objects []*corev1.Node, version string) Changes 
 	return a.answer(a.Engine.ReplaceNodes(objects, version))
 }
 
-func (a answering) ApplyPodGroup(reference podgroups.Reference, minimum int) Changes {
-	return a.answer(a.Engine.ApplyPodGroup(reference, minimum))
+func (a answering) ApplyPodGroup(reference podgroups.Reference, minimum int, composite string) Changes {
+	return a.answer(a.Engine.ApplyPodGroup(reference, minimum, composite))
 }

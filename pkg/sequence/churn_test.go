@@ -110,8 +110,8 @@ func TestMemoryDoesNotGrowWithEdits(t *testing.T) {
 		},
 		"a PodGroup comes and goes": func(engine answering, i int) {
 			reference := podgroups.Reference{Kind: podgroups.Native, NamespacedName: types.NamespacedName{Namespace: "a", Name: fmt.Sprint(i)}}
-			engine.ApplyPodGroup(reference, 3)
-			engine.ApplyPodGroup(reference, 0)
+			engine.ApplyPodGroup(reference, 3, "")
+			engine.ApplyPodGroup(reference, 0, "")
 		},
 		"the scheduler asks about pods that go before the watch tells of them": func(engine answering, i int) {
 			engine.ApplySequence(edited(0, farTimeouts(v1alpha1.ScopeCluster)))

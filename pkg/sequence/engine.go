@@ -204,11 +204,12 @@ func (e *Engine) ForgetNamespace(name string) Changes {
 	return e.settleAt("", func(tx *transaction) { e.forgetNamespace(name, tx) })
 }
 
-// ApplyPodGroup tells the engine how many pods a PodGroup asks for at least; 0 if for none in particular, or if it is gone.
-func (e *Engine) ApplyPodGroup(reference podgroups.Reference, minimum int) Changes {
+// ApplyPodGroup tells the engine how many pods a PodGroup asks for at least, 0 if for none in particular, and of which CompositePodGroup of
+// its namespace it is part, empty if of none. A PodGroup that is gone says neither.
+func (e *Engine) ApplyPodGroup(reference podgroups.Reference, minimum int, composite string) Changes {
 	return e.settleAfter(func() *transaction {
 		tx := e.questions.at(e.questions.newest) // when it changed nobody says
-		e.podGroups.apply(reference, minimum, tx)
+		e.podGroups.apply(reference, minimum, composite, tx)
 		return tx
 	})
 }

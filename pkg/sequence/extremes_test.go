@@ -144,7 +144,7 @@ func (x extremist) run(t *testing.T) {
 		}
 		engine.ApplyPodGroup(podgroups.Reference{
 			Kind: podgroups.Coscheduling, NamespacedName: types.NamespacedName{Namespace: oracleNamespace, Name: "gang"},
-		}, int(one(x, extremes32)))
+		}, int(one(x, extremes32)), "")
 		now = now.Add(time.Hour)
 		engine.Tick(now)
 		for i := range 2 {

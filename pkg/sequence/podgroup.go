@@ -4,16 +4,18 @@ import (
 	"maps"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"example.com/podsequence/pkg/podgroups"
 	"example.com/podsequence/pkg/sequence/report"
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
-// apply enters how many pods a PodGroup asks for.
-func (all podGroups) apply(reference podgroups.Reference, minimum int, tx *transaction) {
+// apply enters how many pods a PodGroup asks for, and what it is part of.
+func (all podGroups) apply(reference podgroups.Reference, minimum int, composite string, tx *transaction) {
 	g := all.ensure(reference)
-	if g.minimum != minimum {
-		g.minimum = minimum
+	if g.minimum != minimum || g.composite != composite {
+		g.minimum, g.composite = minimum, composite
 		for p := range g.pods {
 			for _, m := range p.memberships() {
 				tx.markGroupDirty(m.sequence.domainOf(p), m.group)
@@ -33,7 +35,7 @@ func (all podGroups) ensure(reference podgroups.Reference) *podGroup {
 }
 
 func (all podGroups) forgetIfEmpty(g *podGroup) {
-	if len(g.pods) == 0 && g.minimum == 0 {
+	if len(g.pods) == 0 && g.minimum == 0 && g.composite == "" {
 		delete(all, g.reference)
 	}
 }
@@ -54,8 +56,9 @@ func (all podGroups) unlink(p *pod) {
 }
 
 // splitPodGroups reports a PodGroup that has pods in several groups and cannot be scheduled in order: that of Kubernetes schedules
-// all its pods together, that of Coscheduling as many as it asks for, and those of the later groups may not be scheduled
-// before those of the earlier are ready. If the first group has enough of them, a later one that has fewer is never satisfied.
+// all its pods together, and so does a CompositePodGroup with those of its PodGroups. That of Coscheduling schedules as many as it asks for,
+// and those of the later groups may not be scheduled before those of the earlier are ready. If the first group has enough of them, a later
+// one that has fewer is never satisfied.
 func (s *sequence) splitPodGroups() (spec.Problem, bool) {
 	var split, short []string
 	for reference, groups := range s.podGroups {
@@ -70,6 +73,9 @@ func (s *sequence) splitPodGroups() (spec.Problem, bool) {
 			short = append(short, "PodGroup "+reference.Name)
 		}
 	}
+	if len(split) == 0 {
+		split = s.splitComposites()
+	}
 	switch {
 	case len(split) > 0:
 		return report.SplitPodGroups(split), true
@@ -77,4 +83,25 @@ func (s *sequence) splitPodGroups() (spec.Problem, bool) {
 		return report.ShortPodGroups(short), true
 	}
 	return spec.Problem{}, false
+}
+
+// splitComposites names the CompositePodGroups whose PodGroups have pods in several groups.
+func (s *sequence) splitComposites() []string {
+	groups := map[types.NamespacedName]map[int]struct{}{}
+	var split []string
+	for reference, counts := range s.podGroups {
+		known := s.podGroupsKnown[reference]
+		if known == nil || known.composite == "" {
+			continue
+		}
+		composite := types.NamespacedName{Namespace: reference.Namespace, Name: known.composite}
+		for group := range counts {
+			before := len(groups[composite])
+			insert(groups, composite, group)
+			if before == 1 && len(groups[composite]) == 2 {
+				split = append(split, "CompositePodGroup "+composite.Name)
+			}
+		}
+	}
+	return split
 }

@@ -39,7 +39,7 @@ func TestAGroupExpectsWhatThePodGroupOfItsPodsAsksFor(t *testing.T) {
 
 	t.Run("so many of its pods must be ready", func(t *testing.T) {
 		engine := newEngine()
-		engine.ApplyPodGroup(trainers(), 3)
+		engine.ApplyPodGroup(trainers(), 3, "")
 		engine.ApplySequence(sequence)
 		engine.ApplyPod(report)
 		engine.ApplyPod(worker("w-0", "1").Obj())
@@ -54,19 +54,19 @@ func TestAGroupExpectsWhatThePodGroupOfItsPodsAsksFor(t *testing.T) {
 		engine.ApplySequence(sequence)
 		engine.ApplyPod(report)
 		engine.ApplyPod(makePod("w-0", "1").Label("tier", "train").Label(podgroups.CoschedulingLabel, "trainers").Node("n").Obj())
-		engine.ApplyPodGroup(trainers(), 2)
+		engine.ApplyPodGroup(trainers(), 2, "")
 		engine.ApplyPod(worker("w-0", "2").Obj())
 		assert.True(t, held(engine))
-		assert.Len(t, engine.ApplyPodGroup(trainers(), 1).Released, 1, "it asks for less")
+		assert.Len(t, engine.ApplyPodGroup(trainers(), 1, "").Released, 1, "it asks for less")
 	})
 	t.Run("one that is gone asks for nothing", func(t *testing.T) {
 		engine := newEngine()
-		engine.ApplyPodGroup(trainers(), 2)
+		engine.ApplyPodGroup(trainers(), 2, "")
 		engine.ApplySequence(sequence)
 		engine.ApplyPod(report)
 		engine.ApplyPod(worker("w-0", "1").Obj())
 		assert.True(t, held(engine))
-		engine.ApplyPodGroup(trainers(), 0)
+		engine.ApplyPodGroup(trainers(), 0, "")
 		assert.False(t, held(engine))
 		assert.Len(t, engine.podGroups, 1, "pods name it still")
 		engine.RemovePod(worker("w-0", "1").Obj())
@@ -74,7 +74,7 @@ func TestAGroupExpectsWhatThePodGroupOfItsPodsAsksFor(t *testing.T) {
 	})
 	t.Run("a pod that leaves the gang counts for it no more", func(t *testing.T) {
 		engine := newEngine()
-		engine.ApplyPodGroup(trainers(), 2)
+		engine.ApplyPodGroup(trainers(), 2, "")
 		engine.ApplySequence(sequence)
 		engine.ApplyPod(report)
 		engine.ApplyPod(worker("w-0", "1").Obj())
@@ -85,7 +85,7 @@ func TestAGroupExpectsWhatThePodGroupOfItsPodsAsksFor(t *testing.T) {
 	})
 	t.Run("minAvailable says otherwise", func(t *testing.T) {
 		engine := newEngine()
-		engine.ApplyPodGroup(trainers(), 8)
+		engine.ApplyPodGroup(trainers(), 8, "")
 		few := sequence.DeepCopy()
 		few.Spec.PodGroups[0].MinAvailable = new(intstr.FromInt32(1))
 		engine.ApplySequence(few)
@@ -123,18 +123,52 @@ func TestAGangThatIsSplitOverGroupsIsReported(t *testing.T) {
 	assert.Empty(t, problems(engine), "Coscheduling does not wait for pods that are gated")
 
 	gang := podgroups.Reference{Kind: podgroups.Coscheduling, NamespacedName: types.NamespacedName{Namespace: oracleNamespace, Name: "gang"}}
-	engine.ApplyPodGroup(gang, 1)
+	engine.ApplyPodGroup(gang, 1, "")
 	assert.Empty(t, problems(engine), "each group has as many as it asks for")
-	engine.ApplyPodGroup(gang, 2)
+	engine.ApplyPodGroup(gang, 2, "")
 	require.Len(t, problems(engine), 1)
 	assert.Contains(t, problems(engine)[0].Message, "wait for each other", "the first group has too few")
+}
+
+// The scheduler holds all of a tree of PodGroups while one of its pods is gated.
+func TestACompositePodGroupThatIsSplitOverGroupsIsReported(t *testing.T) {
+	native := func(name string) podgroups.Reference {
+		return podgroups.Reference{Kind: podgroups.Native, NamespacedName: types.NamespacedName{Namespace: oracleNamespace, Name: name}}
+	}
+	member := func(name, group string) *corev1.Pod {
+		pod := makePod(name, "2").Obj()
+		pod.Spec.SchedulingGroup = &corev1.PodSchedulingGroup{PodGroupName: new(group)}
+		return pod
+	}
+	engine := newEngine()
+	problems := func() []spec.Problem {
+		report, _ := engine.Report(shopKey)
+		return report.Problems
+	}
+	engine.ApplySequence(shop().Obj())
+	engine.ApplyPodGroup(native("leader"), 1, "root")
+	engine.ApplyPod(member("one", "leader"))
+	engine.ApplyPod(member("two", "worker"))
+	assert.Empty(t, problems(), "these are two PodGroups")
+	assert.True(t, engine.ApplyPodGroup(native("worker"), 0, "other").Sequences.Has(shopKey))
+	assert.Empty(t, problems(), "of two CompositePodGroups")
+	engine.ApplyPodGroup(native("worker"), 0, "root")
+	assert.Equal(t, []spec.Problem{{
+		Reason: v1alpha1.ReasonGangSplit,
+		Message: "CompositePodGroup root has pods in several groups: its pods are scheduled together, so these groups wait for each other; " +
+			"put all its pods into one group",
+	}}, problems())
+	engine.ApplyPodGroup(native("worker"), 0, "")
+	assert.Empty(t, problems())
+	engine.RemovePod(member("two", "worker"))
+	assert.Len(t, engine.podGroups, 1, "nobody names the other any more")
 }
 
 func TestAGangOfWhichALaterGroupHasTooFewIsReported(t *testing.T) {
 	engine := newEngine()
 	engine.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Label("Servers", "role", "server").Label("Clients", "role", "client").Obj())
 	gang := podgroups.Reference{Kind: podgroups.Coscheduling, NamespacedName: types.NamespacedName{Namespace: oracleNamespace, Name: "gang"}}
-	engine.ApplyPodGroup(gang, 2)
+	engine.ApplyPodGroup(gang, 2, "")
 	member := func(name, role string) {
 		engine.ApplyPod(makePod(name, "1").Label("role", role).Label(podgroups.CoschedulingLabel, "gang").Node("n").
 			Condition(corev1.PodReady, corev1.ConditionTrue, "").Obj())
@@ -168,7 +202,7 @@ func TestAnotherSequenceLeavesThePodGroupsCounts(t *testing.T) {
 		engine.ApplyPod(two)
 		engine.ApplyPod(member("3", corev1.ConditionFalse))
 		engine.ApplySequence(MakeSequence(oracleNamespace, "second").UID("second").Pods("All", "p").Obj())
-		engine.ApplyPodGroup(reference, minimum)
+		engine.ApplyPodGroup(reference, minimum, "")
 		engine.ApplyPod(member("4", corev1.ConditionTrue))
 		return engine
 	}
@@ -184,7 +218,7 @@ func TestAPodGroupOfACompleteJobAsksForNoMore(t *testing.T) {
 	reference := podgroups.Reference{Kind: podgroups.Coscheduling, NamespacedName: types.NamespacedName{Namespace: oracleNamespace, Name: "g"}}
 	engine := newEngine()
 	engine.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Label("Train", "job", "j").Complete().Label("App", "tier", "app").Mode(v1alpha1.Continuous).Obj())
-	engine.ApplyPodGroup(reference, 2)
+	engine.ApplyPodGroup(reference, 2, "")
 	job := &batchv1.Job{}
 	job.Namespace, job.Name, job.UID, job.ResourceVersion = oracleNamespace, "j", "j", "3"
 	job.Spec.Template.Labels = map[string]string{"job": "j", podgroups.CoschedulingLabel: "g"}
@@ -218,7 +252,7 @@ func TestACoschedulingGroupThatIsSplitOverGroupsIsReported(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			engine := newEngine()
 			engine.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Label("Leader", "role", "leader").Label("Worker", "role", "worker").Obj())
-			engine.ApplyPodGroup(reference, test.minimum)
+			engine.ApplyPodGroup(reference, test.minimum, "")
 			for _, role := range []string{"leader", "worker"} {
 				engine.ApplyPod(makePod(role, "2").Label("role", role).Label(podgroups.CoschedulingLabel, "g").Obj())
 			}

@@ -200,7 +200,8 @@ type podGroups map[podgroups.Reference]*podGroup
 // podGroup is a PodGroup as far as pods or the API server tell of it.
 type podGroup struct {
 	reference podgroups.Reference
-	minimum   int // pods that it asks for; 0 if it does not, or is not known
+	minimum   int    // pods that it asks for; 0 if it does not, or is not known
+	composite string // the CompositePodGroup that it is part of; empty if it is part of none
 	pods      map[*pod]struct{}
 }
 

@@ -36,5 +36,12 @@ func ofDeadlocks() []mutant {
 			"a pod of an older revision is not reported any more when it has a node", engine, ""},
 		{enginePath + "report.go", "w.IsUpToDate(owner.revision) || !w.Wants(p.Pod)", "w.IsUpToDate(owner.revision)",
 			"pods are reported that their StatefulSet is about to delete", engine, ""},
+
+		{enginePath + "podgroup.go", "g.minimum != minimum || g.composite != composite {", "g.minimum != minimum {",
+			"nobody is told that a PodGroup belongs to another CompositePodGroup", engine, ""},
+		{enginePath + "podgroup.go", "Namespace: reference.Namespace, Name: known.composite}", "Namespace: reference.Namespace, Name: reference.Name}",
+			"each PodGroup counts by itself, though it is scheduled with others", engine, ""},
+		{"pkg/podgroupwatch/stores.go", "!known || before != now {", "!known || before.minimum != now.minimum {",
+			"another PodGroup of the same name keeps the CompositePodGroup of the former", podGroupWatches, ""},
 	}
 }

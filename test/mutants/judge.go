@@ -56,6 +56,8 @@ var (
 	sequentialJobs = judge{"kinds/sequentialjob", everyTest}
 	coordinations  = judge{"kinds/deploymentcoordination", everyTest}
 	podGroups      = judge{"kinds/podgroup", everyTest}
+
+	podGroupWatches = judge{"pkg/podgroupwatch", everyTest}
 )
 
 // compile builds the tests with an overlay.

@@ -86,7 +86,7 @@ func (s *Snapshot) feed() {
 		s.confirm(e.ReplaceWorkloads(kind, objects, version))
 	}
 	for _, group := range s.PodGroups {
-		s.confirm(e.ApplyPodGroup(group.Reference, group.Minimum))
+		s.confirm(e.ApplyPodGroup(group.Reference, group.Minimum, group.Composite))
 	}
 	s.confirm(e.ReplacePods(s.Pods, version))
 	var stored, cluster []sequence.Stored
