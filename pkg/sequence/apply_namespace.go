@@ -118,6 +118,7 @@ func (k *knowledge) changeGroupsIn(s *sequence, name string, groups spec.Namespa
 	// The pods and workloads that come or go with the namespace are as of now, and not as of the event: that may be late.
 	now := k.questions.nowMoment()
 	before := s.groupsByNamespace[name]
+	s.outOfOrder.from = k.now
 	s.outOfOrder.checks = false // of namespaces that it comes to reach later it checks no pods
 	affected := map[*pod]struct{}{}
 	if !before.IsEmpty() {

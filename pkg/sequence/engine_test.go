@@ -241,11 +241,13 @@ func TestUngovernedPods(t *testing.T) {
 		engine.ApplyPod(makePod(name, "1").SchedulerName("default-scheduler").Node("n").Obj())
 	}
 	report, _ := engine.Report(shopKey)
-	require.Len(t, report.Problems, 1, "a pod of the first group is never too early")
+	require.Len(t, report.Problems, 2)
+	assert.Equal(t, []string{"two"}, report.OutOfOrder.Pods, "a pod of the first group is never too early")
+	assert.Equal(t, v1alpha1.ReasonStartedOutOfOrder, report.Problems[0].Reason, "the order is broken already")
 	assert.Equal(t, spec.Problem{
 		Reason:  v1alpha1.ReasonUngovernedPods,
 		Message: "two cannot be held: set schedulerName to podsequence-scheduler, or add the scheduling gate podsequence.example.com/sequence-gate, in the pod template",
-	}, report.Problems[0])
+	}, report.Problems[1])
 }
 
 func TestWaitingPatch(t *testing.T) {

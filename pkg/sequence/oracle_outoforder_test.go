@@ -19,6 +19,8 @@ type startCount struct {
 	early sets.Set[types.UID]
 	// judges reports that the sequence had no status when it was first seen, and that nothing has ended the judging since.
 	judges bool
+	// from is when the sequence was first seen, or its namespaces last changed: pods of other schedulers bound since are judged in any case.
+	from time.Time
 	// namespaces are those that its groups selected by label when last looked at, and generation is that of the spec then.
 	namespaces sets.Set[string]
 	generation int64
@@ -52,7 +54,7 @@ func (o *oracle) judgeStarts() {
 func (o *oracle) judgeStartsOf(ps *v1alpha1.PodSequence, v *view) {
 	m, first := o.starts[ps.UID], false
 	if m == nil {
-		m, first = &startCount{early: sets.New[types.UID](), judges: ps.Status.ObservedGeneration < 1}, true
+		m, first = &startCount{early: sets.New[types.UID](), judges: ps.Status.ObservedGeneration < 1, from: o.now}, true
 		o.starts[ps.UID] = m
 	}
 	selected := sets.New[string]()
@@ -66,6 +68,9 @@ func (o *oracle) judgeStartsOf(ps *v1alpha1.PodSequence, v *view) {
 	if v == nil || (!first && m.generation == ps.Generation && !selected.Equal(m.namespaces)) {
 		m.judges = false
 	}
+	if v != nil && !first && m.generation == ps.Generation && !selected.Equal(m.namespaces) {
+		m.from = o.now
+	}
 	m.namespaces, m.generation = selected, ps.Generation
 
 	was := m.early
@@ -78,7 +83,8 @@ func (o *oracle) judgeStartsOf(ps *v1alpha1.PodSequence, v *view) {
 		switch {
 		case was.Has(p.UID),
 			first && ps.Status.ObservedGeneration >= 1 && recorded,
-			m.judges && (first || !o.bound.Has(p.UID)) && o.missedAtBinding(v, p):
+			m.judges && (first || !o.bound.Has(p.UID)) && o.missedAtBinding(v, p),
+			p.Spec.SchedulerName != oracleScheduler && !first && !o.bound.Has(p.UID) && !oracleBoundAt(p).Before(m.from) && o.missedAtBinding(v, p):
 			m.early.Insert(p.UID)
 		}
 	}
@@ -100,18 +106,18 @@ func oracleIsStatic(p *corev1.Pod) bool {
 	return is && p.Spec.NodeName != ""
 }
 
-// wasBoundBefore reports whether a member that runs, and that waits for others, was bound by our scheduler in the ten minutes before
-// the sequence was created, and without its leave, or that of one like it.
+// wasBoundBefore reports whether a member that runs, and that waits for others, was bound without leave of the sequence, or that of one
+// like it: by our scheduler in the ten minutes before the sequence was created, or by another scheduler since then.
 func (o *oracle) wasBoundBefore(v *view, p *corev1.Pod) bool {
 	i, member := v.groupOf[oracleKey(p)]
-	if !member || p.Spec.NodeName == "" || p.Spec.SchedulerName != oracleScheduler || waitsForNone(v.PodSequence, i) {
+	if !member || p.Spec.NodeName == "" || waitsForNone(v.PodSequence, i) {
 		return false
 	}
 	if oracleIsStatic(p) || endOf(p) == corev1.PodSucceeded || endOf(p) == corev1.PodFailed {
 		return false
 	}
 	early := v.CreationTimestamp.Sub(oracleBoundAt(p))
-	if early < 0 || early > 10*time.Minute {
+	if (early < 0 && p.Spec.SchedulerName == oracleScheduler) || early > 10*time.Minute {
 		return false
 	}
 	marks := strings.Fields(p.Annotations["podsequence.example.com/released"])
@@ -140,6 +146,10 @@ func (o *oracle) missedAtBinding(v *view, p *corev1.Pod) bool {
 		group := v.Spec.PodGroups[j]
 		if !awaits(v.PodSequence, v.groupOf[oracleKey(p)], j) || node != "" && !o.applies(group, node) {
 			continue
+		}
+		if v.Spec.EnforcementMode != v1alpha1.Continuous && node == "" && v.courses[node].passed[j] &&
+			!v.courses[node].passedAt[j].Truncate(time.Second).After(oracleBoundAt(p)) {
+			continue // it was passed permanently then
 		}
 		g.objectsSince = time.Time{}
 		if ready := g.readySince(); !g.butForObjects || (!ready.IsZero() && ready.Add(oracleDuration(group.WaitDuration)).After(oracleBoundAt(p))) {

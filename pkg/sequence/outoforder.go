@@ -11,25 +11,26 @@ import (
 
 // Nothing holds a pod before its sequence exists. Tools that create workloads first let pods of later groups start too early, and the
 // sequence cannot take that back. So it reports the members that our scheduler bound before the sequence was created, while a group
-// that they wait for was not passed.
+// that they wait for was not passed. Nothing holds a pod of another scheduler that carries no gate either: it is judged like them,
+// whenever it was bound.
 //
 // The engine that is the first to see a sequence, as its status says, judges its members: those that it knows, and those whose
-// binding its watch of pods brings later. Status keeps the names. Every other engine takes them from there and judges nobody, because
-// a group may have become ready, or broken, since. A pod leaves the list when it is gone, has ended, or waits for no group any more.
+// binding its watch of pods brings later. Status keeps the names. Every other engine takes them from there. Of pods that were bound
+// before it saw the sequence it judges nobody, because a group may have become ready, or broken, since. A pod leaves the list when it is gone, has ended, or waits for no group any more.
 
 // oneInstallation is the time in which the objects of one installation are created. Of pods that were bound longer ago nothing shows in
 // which order they started: the groups before them may have been ready then, and updated since.
 const oneInstallation = 10 * time.Minute
 
-// mayHaveStartedEarly reports whether our scheduler bound the pod before its sequence was created, as far as the pod and the sequence
-// themselves say.
+// mayHaveStartedEarly reports whether the pod was bound without leave of its sequence, as far as the pod and the sequence themselves say:
+// by our scheduler before the sequence was created, or by another scheduler at any time, because nothing holds the pods of its template.
 func (k *knowledge) mayHaveStartedEarly(p *pod, m membership) bool {
 	s := m.sequence
 	created := s.object.CreationTimestamp.Time
 	bound := p.BoundAt.Time() // both are whole seconds: a pod that was bound after the sequence was created carries a proof
-	return p.Bound() && !p.Terminating && !p.Succeeded && !p.Failed && k.settings.isOurs(p) &&
+	return p.Bound() && !p.Terminating && !p.Succeeded && !p.Failed && !p.Mirror &&
 		s.groups[m.group].Awaited != 0 && s.canCheckOrder() &&
-		!bound.After(created) && !bound.Before(created.Add(-oneInstallation)) && !s.ReleasedInOrder(p.ProofMarks(), m.group)
+		(!bound.After(created) || !k.settings.isOurs(p)) && !bound.Before(created.Add(-oneInstallation)) && !s.ReleasedInOrder(p.ProofMarks(), m.group)
 }
 
 // notPassedAtBinding returns the groups that the pod waits for and that were not passed when it was bound. passed has what passTimes
@@ -37,7 +38,7 @@ func (k *knowledge) mayHaveStartedEarly(p *pod, m membership) bool {
 func (m membership) notPassedAtBinding(p *pod, passed passTimes) spec.GroupSet {
 	missing := spec.GroupSet(0)
 	for i := range m.sequence.groups[m.group].Awaited.All() {
-		if at := passed[i]; at.never || at.time.After(p.BoundAt.Time()) {
+		if passed[i].isMissing(p.BoundAt.Time()) {
 			missing.Add(i)
 		}
 	}
@@ -50,6 +51,16 @@ type passTimes []passTime
 type passTime struct {
 	time  time.Time // zero: nothing says when
 	never bool      // it is not
+	// recorded is since when the group is passed permanently, whatever became of its pods; zero if it is not.
+	recorded time.Time
+}
+
+// isMissing reports whether the group was not passed at a time.
+func (t passTime) isMissing(at time.Time) bool {
+	if !t.recorded.IsZero() && !t.recorded.After(at) {
+		return false
+	}
+	return t.never || t.time.After(at)
 }
 
 // passTimes returns since when groups are passed, as their pods and the node themselves say, whatever this engine has seen. Times are whole
@@ -66,6 +77,9 @@ func (k *knowledge) passTimes(d *domain) passTimes {
 		return times
 	}
 	for i := range awaited.All() {
+		if !d.sequence.Continuous && d.Passed.Has(i) {
+			times[i].recorded = d.PassedAt(i).Truncate(time.Second)
+		}
 		switch g := d.sequence.groups[i]; {
 		case !d.applies(g):
 		case !d.isReadyButForObjects(i):
@@ -92,9 +106,10 @@ func (d *domain) isReadyButForObjects(i int) bool {
 // beginOrderChecks begins to check the order of the members of a sequence that the engine sees for the first time. For other sequences it
 // takes the names from status, or keeps those that the sequence had before it was edited. The pods are those that were or are members.
 func (k *knowledge) beginOrderChecks(s, old *sequence, pods map[*pod]struct{}, tx *transaction) {
+	s.outOfOrder.from = k.now
 	switch {
 	case old != nil && old.UID == s.UID:
-		s.outOfOrder.checks = old.outOfOrder.checks && s.canCheckOrder()
+		s.outOfOrder.checks, s.outOfOrder.from = old.outOfOrder.checks && s.canCheckOrder(), old.outOfOrder.from
 		for p := range old.outOfOrder.pods {
 			if m, is := p.membershipIn(s); is && k.mayHaveStartedEarly(p, m) {
 				s.outOfOrder.add(p)
@@ -121,7 +136,8 @@ func (s *sequence) canCheckOrder() bool { return !s.DryRunRequested && !s.refuse
 // queueOrderChecks adds a pod to those whose order its sequences check. The pod has just been seen to be bound.
 func (k *knowledge) queueOrderChecks(p *pod, tx *transaction) {
 	for _, m := range p.memberships() {
-		if m.sequence.outOfOrder.checks {
+		o := &m.sequence.outOfOrder
+		if o.checks || (!k.settings.isOurs(p) && !o.from.IsZero() && !p.BoundAt.Time().Before(o.from)) {
 			k.queueOrderCheck(p, m.sequence, tx)
 		}
 	}
@@ -187,6 +203,7 @@ func (k *knowledge) reportOutOfOrder(s *sequence) *report.OutOfOrder {
 			times[d] = k.passTimes(d)
 		}
 		m, _ := p.membershipIn(s)
+		r.Foreign = r.Foreign || !k.settings.isOurs(p)
 		missing &= m.notPassedAtBinding(p, times[d])
 		r.Pods = append(r.Pods, name)
 		switch owner := k.workloads.ownerOf(p).workload; {

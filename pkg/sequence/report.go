@@ -49,11 +49,14 @@ func (e *Engine) Report(key types.NamespacedName) (report.Report, bool) {
 		r.Problems = append(r.Problems, problem)
 	}
 	if r.OutOfOrder = e.reportOutOfOrder(s); r.OutOfOrder != nil {
-		r.Problems = append(r.Problems, r.OutOfOrder.Problem(s.Sequence)) // last: the others keep something from working
+		r.Problems = append(r.Problems, r.OutOfOrder.Problem(s.Sequence)) // the others keep something from working
 	}
 	if !s.refused() {
-		// First those that pods bring about: ungoverned ones alone mean that pods start out of order.
 		r.Problems = append(e.problems(s), r.Problems...)
+		// Last those that nothing holds: the order may be right so far.
+		if problem, ok := e.settings.ungoverned(s); ok {
+			r.Problems = append(r.Problems, problem)
+		}
 	}
 	return r, true
 }
@@ -131,9 +134,6 @@ func (d *domain) failure(i int, now time.Time) *spec.Problem {
 // problems are those that pods bring about.
 func (k *knowledge) problems(s *sequence) []spec.Problem {
 	var problems []spec.Problem
-	if p, ok := k.settings.ungoverned(s); ok {
-		problems = append(problems, p)
-	}
 	if p, ok := k.settings.unsupportedPods(s); ok {
 		problems = append(problems, p)
 	}

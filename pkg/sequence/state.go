@@ -212,6 +212,8 @@ type outOfOrder struct {
 	pods map[*pod]struct{} // nil if there are none
 	// checks reports that this engine is the first to see the sequence.
 	checks bool
+	// from is when this engine first saw the sequence. It judges pods of other schedulers that are bound since, whoever saw the sequence first.
+	from time.Time
 }
 
 // unplaced are the unbound pods that sequences of scope Node keep from some nodes, by what they ask of nodes.

@@ -4,12 +4,18 @@ package main
 func ofStarts() []mutant {
 	const file = "pkg/sequence/outoforder.go"
 	return []mutant{
-		{file, "!bound.After(created) && ", "",
+		{file, "(!bound.After(created) || !k.settings.isOurs(p)) && ", "",
 			"a pod that was bound after its sequence was created started before it", engine, ""},
 		{file, " && !bound.Before(created.Add(-oneInstallation))", "",
 			"a pod that was bound long before its sequence was created is judged", engine, ""},
-		{file, "at.never || at.time.After(p.BoundAt.Time())", "at.never",
+		{file, "t.never || t.time.After(at)", "t.never",
 			"a group that became ready after the pod was bound was ready before", engine, ""},
+		{file, "!bound.After(created) || !k.settings.isOurs(p)", "!bound.After(created)",
+			"a pod that another scheduler bound after its sequence was created is not judged", engine, ""},
+		{file, "!d.sequence.Continuous && d.Passed.Has(i)", "d == nil",
+			"a group that was passed permanently, and broke, was not passed", engine, ""},
+		{file, "!p.BoundAt.Time().Before(o.from)", "p.Bound()",
+			"a pod that another scheduler bound before a restart is judged anew", engine, ""},
 		{file, "ready.Add(g.Wait)", "ready",
 			"a group was passed before its wait was over", engine, ""},
 		{file, "case s.object.Status.ObservedGeneration < 1:", "case s.object.Status.StartedOutOfOrder == nil:",

@@ -10,9 +10,12 @@ import (
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
-// OutOfOrder are the pods that started before their sequence existed, and before a group was ready that they wait for.
+// OutOfOrder are the pods that started before a group was ready that they wait for: before their sequence existed, or because another
+// scheduler placed them.
 type OutOfOrder struct {
 	Pods []string // sorted
+	// Foreign reports that another scheduler placed some of them.
+	Foreign bool
 	// Waited is a group that each of them waits for and that was not passed when it was bound; nil if there is no such group.
 	Waited *Where
 	// Workloads are their owners that kubectl can restart, sorted. Others are the pods that have no such owner.
@@ -39,9 +42,16 @@ func (o *OutOfOrder) Problem(s *spec.Sequence) spec.Problem {
 	if o.Waited != nil {
 		while = fmt.Sprintf("while %s was not ready", o.Waited)
 	}
+	started, now, next := fmt.Sprintf("started before this %s existed", kind), o.restart(), prevention(s)
+	if o.Foreign {
+		// A restart alone would start them out of turn once more.
+		return spec.Problem{Reason: v1alpha1.ReasonStartedOutOfOrder, Message: fmt.Sprintf(
+			"%s started out of order, %s: %s. Nothing holds pods of another scheduler: %s. Then, to start %s in order, %s",
+			subject, while, first(slices.Clone(o.Pods)), next, them, now)}
+	}
 	return spec.Problem{Reason: v1alpha1.ReasonStartedOutOfOrder, Message: fmt.Sprintf(
-		"%s started before this %s existed, %s: %s. To start %s in order, %s. To prevent it next time, %s",
-		subject, kind, while, first(slices.Clone(o.Pods)), them, o.restart(), prevention(s))}
+		"%s %s, %s: %s. To start %s in order, %s. To prevent it next time, %s",
+		subject, started, while, first(slices.Clone(o.Pods)), them, now, next)}
 }
 
 // restart says how to start the pods once more.

@@ -8,7 +8,7 @@ import (
 
 // State is what may be special about a sequence. Its zero value is an active one.
 type State struct {
-	Refused, Suspended, DryRun, Overridden bool
+	Refused, Suspended, DryRun, Overridden, StartedOutOfOrder bool
 }
 
 // String says it in words of conditions and reasons, as status.state does.
@@ -22,6 +22,7 @@ func (s State) String() string {
 		{s.Suspended, v1alpha1.ConditionSuspended},
 		{s.DryRun, v1alpha1.ConditionDryRun},
 		{s.Overridden, v1alpha1.ConditionOverridden},
+		{s.StartedOutOfOrder, v1alpha1.ReasonStartedOutOfOrder},
 	} {
 		if special.is {
 			words = append(words, special.word)
@@ -34,5 +35,7 @@ func (s State) String() string {
 }
 
 func (r Report) state() State {
-	return State{Refused: r.Refused, Suspended: r.Suspended, DryRun: r.DryRun != nil, Overridden: r.Override.IsActive()}
+	return State{
+		Refused: r.Refused, Suspended: r.Suspended, DryRun: r.DryRun != nil, Overridden: r.Override.IsActive(), StartedOutOfOrder: r.OutOfOrder != nil,
+	}
 }

@@ -35,6 +35,7 @@ func TestStateSaysWhatIsSpecialAboutASequence(t *testing.T) {
 		"an override that is over":          {report: Report{Override: spec.Override{Until: time.Unix(1, 0)}}, want: "Active"},
 		"a dry run":                         {report: Report{DryRun: &DryRun{}}, want: "DryRun"},
 		"a dry run of a suspended sequence": {report: Report{Suspended: true, DryRun: &DryRun{}}, want: "Suspended,DryRun"},
+		"pods started out of order":         {report: Report{OutOfOrder: &OutOfOrder{Pods: []string{"web"}}}, want: "StartedOutOfOrder"},
 		"all of that":                       {report: Report{Suspended: true, DryRun: &DryRun{}, Override: suspends}, want: "Suspended,DryRun,Overridden"},
 		"the phase of a suspended sequence": {
 			report: Report{Suspended: true, Current: 1, Groups: []Group{passed}}, want: "Suspended", wantPhase: "Completed",
