@@ -53,8 +53,11 @@ func (e *Engine) Report(key types.NamespacedName) (report.Report, bool) {
 	}
 	if !s.refused() {
 		r.Problems = append(e.problems(s), r.Problems...)
-		// Last those that nothing holds: the order may be right so far.
-		if problem, ok := e.settings.ungoverned(s); ok {
+		// Pods that nothing holds come first as long as none of them has started: then that is what is wrong.
+		switch problem, ok := e.settings.ungoverned(s); {
+		case ok && r.OutOfOrder == nil:
+			r.Problems = append([]spec.Problem{problem}, r.Problems...)
+		case ok:
 			r.Problems = append(r.Problems, problem)
 		}
 	}

@@ -127,20 +127,21 @@ func TestReports(t *testing.T) {
 		s := newStory(t)
 		s.Create(s.threeTiers().Obj())
 		s.createPods(s.pod("app").SchedulerName(stockScheduler))
-		s.awaitDegraded("shop", v1alpha1.ReasonUngovernedPods)
+		s.awaitDegraded("shop", v1alpha1.ReasonStartedOutOfOrder)
 		degraded := meta.FindStatusCondition(s.getSequence("shop").Status.Conditions, v1alpha1.ConditionDegraded)
 		ours := ourScheduler
 		if s.env.scheduler != ours {
 			ours = s.env.scheduler + " or " + ours
 		}
+		assert.Contains(t, degraded.Message, "add the label podsequence.example.com/sequence: shop to the pod templates")
 		assert.Contains(t, degraded.Message, "app cannot be held: set schedulerName to "+ours)
 	})
-	t.Run("a pod that nothing can hold is told by an event though there are other problems", func(t *testing.T) {
+	t.Run("a pod that started because nothing can hold it is told by an event though there are other problems", func(t *testing.T) {
 		s := newStory(t)
 		s.Create(s.sequence("shop").Pods("One", "a").Pods("Two", "a", "b").Obj())
 		s.awaitDegraded("shop", v1alpha1.ReasonAmbiguousMembership)
 		s.createPods(s.pod("b").SchedulerName(stockScheduler))
-		s.awaitEvent("shop", v1alpha1.ReasonUngovernedPods)
+		s.awaitEvent("shop", v1alpha1.ReasonStartedOutOfOrder)
 		degraded := meta.FindStatusCondition(s.getSequence("shop").Status.Conditions, v1alpha1.ConditionDegraded)
 		assert.Contains(t, degraded.Message, `pod "a" is named in`, "the other problem is told as well")
 	})

@@ -80,17 +80,17 @@ func TestLiteMode(t *testing.T) {
 		assert.Contains(t, said, " all ready after")
 		assert.Contains(t, said, "3 Frontend")
 	})
-	for name, scheduler := range map[string]string{
-		"a pod without a gate is reported, with the fix":                                  stockScheduler,
-		"a pod without a gate that names the scheduler that is not there is reported too": ourScheduler,
+	for name, of := range map[string]struct{ scheduler, reason string }{
+		"a pod without a gate is reported, with the fix":                                  {stockScheduler, v1alpha1.ReasonStartedOutOfOrder},
+		"a pod without a gate that names the scheduler that is not there is reported too": {ourScheduler, v1alpha1.ReasonUngovernedPods},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newLiteStory(t)
 			s.Create(s.threeTiers().Obj())
-			s.createPods(s.pod("app").SchedulerName(scheduler))
-			s.awaitDegraded("shop", v1alpha1.ReasonUngovernedPods)
+			s.createPods(s.pod("app").SchedulerName(of.scheduler))
+			s.awaitDegraded("shop", of.reason)
 			degraded := meta.FindStatusCondition(s.getSequence("shop").Status.Conditions, v1alpha1.ConditionDegraded)
-			assert.Equal(t, "app cannot be held: add the scheduling gate "+v1alpha1.DefaultSchedulingGateName+" in the pod template", degraded.Message)
+			assert.Contains(t, degraded.Message, "app cannot be held: add the scheduling gate "+v1alpha1.DefaultSchedulingGateName+" in the pod template", degraded.Message)
 		})
 	}
 	t.Run("gated pods wait for an object", func(t *testing.T) {

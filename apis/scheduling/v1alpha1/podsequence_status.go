@@ -63,7 +63,8 @@ const (
 
 	// ReasonWaitingForPodSequence: a pod waits for a PodSequence that does not exist, see SequenceLabel and RequireSequenceAnnotation.
 	ReasonWaitingForPodSequence = "WaitingForPodSequence"
-	// ReasonStartedOutOfOrder: pods were bound before their sequence existed, while a group that they wait for was not passed.
+	// ReasonStartedOutOfOrder: pods were bound before their sequence existed, or by another scheduler, while a group that they wait for
+	// was not passed.
 	ReasonStartedOutOfOrder = "StartedOutOfOrder"
 )
 

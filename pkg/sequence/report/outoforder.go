@@ -42,7 +42,7 @@ func (o *OutOfOrder) Problem(s *spec.Sequence) spec.Problem {
 	if o.Waited != nil {
 		while = fmt.Sprintf("while %s was not ready", o.Waited)
 	}
-	started, now, next := fmt.Sprintf("started before this %s existed", kind), o.restart(), prevention(s)
+	started, now, next := fmt.Sprintf("started before this %s existed", kind), o.restart(), prevention(s, o.Foreign)
 	if o.Foreign {
 		// A restart alone would start them out of turn once more.
 		return spec.Problem{Reason: v1alpha1.ReasonStartedOutOfOrder, Message: fmt.Sprintf(
@@ -83,12 +83,16 @@ func (o *OutOfOrder) restart() string {
 }
 
 // prevention says what holds the pods if they come before the sequence the next time. The label names PodSequences of the pod's own
-// namespace only.
-func prevention(s *spec.Sequence) string {
+// namespace only. The annotation holds pods of our scheduler, which the label of the namespace gives to pods that name no other.
+func prevention(s *spec.Sequence, foreign bool) string {
 	if !s.Cluster && !s.IsForeign() {
 		return fmt.Sprintf("add the label %s: %s to the pod templates", v1alpha1.SequenceLabel, s.Key.Name)
 	}
-	return fmt.Sprintf("annotate the namespaces of the pods with %s: \"true\"", v1alpha1.RequireSequenceAnnotation)
+	annotate := fmt.Sprintf("annotate the namespaces of the pods with %s: \"true\"", v1alpha1.RequireSequenceAnnotation)
+	if foreign {
+		return annotate + ", and label them podsequence.example.com/scheduling: enabled"
+	}
+	return annotate
 }
 
 // describeOutOfOrder fills in what status remembers of the pods that started out of order.

@@ -72,7 +72,7 @@ func TestMetricsAreThoseOfThePage(t *testing.T) {
 	s.awaitMetric(`podsequence_groups{kind="PodSequence",phase="Waiting"}`, 1)
 	s.awaitMetric(`podsequence_groups{kind="PodSequence",phase="Skipped"}`, 1)
 	s.awaitMetric(`podsequence_sequences{kind="PodSequence",phase="InProgress"}`, 1)
-	s.awaitMetric(s.here(`podsequence_degraded_sequences{kind="PodSequence",name="",`)+`,reason="UngovernedPods"}`, 1)
+	s.awaitMetric(s.here(`podsequence_degraded_sequences{kind="PodSequence",name="",`)+`,reason="StartedOutOfOrder"}`, 1)
 	s.awaitMetric(s.here(`podsequence_oldest_group_in_progress_seconds{name="",`), 1)
 	s.awaitMetric(s.here(`podsequence_overridden_sequences{kind="PodSequence",name="",`)+`,reason="Overridden"}`, 1)
 	s.awaitMetric(s.here(`podsequence_overridden_sequences{kind="PodSequence",name="",`)+`,reason="InvalidOverride"}`, 1)

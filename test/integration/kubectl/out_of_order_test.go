@@ -70,7 +70,7 @@ func TestPodsThatStartedBeforeTheirSequenceAreReported(t *testing.T) {
 	s.awaitMetric(s.here(`podsequence_pods_started_out_of_order{kind="PodSequence",name="",`), 3)
 	s.awaitSaid([]string{"why", early[0]}, "pod "+early[0], "StartedOutOfOrder: in PodSequence "+s.Namespace+"/shop: "+started+restart)
 	s.awaitSaid([]string{"why", "podsequence/shop"}, "StartedOutOfOrder: "+started+restart)
-	s.awaitSaid([]string{"get"}, "shop", "StartedOutOfOrder: 3 pods started before PodSequence "+s.Namespace+"/shop existed")
+	s.awaitSaid([]string{"get"}, "shop", "StartedOutOfOrder: 3 pods of PodSequence "+s.Namespace+"/shop started while a group")
 	s.awaitSaid([]string{"get", "shop"}, "Degraded: "+started+restart)
 
 	s.Annotate(s.Pod("db"), cluster.ReadyAfter, "0s")

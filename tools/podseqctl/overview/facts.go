@@ -136,7 +136,7 @@ func turned(g v1alpha1.GroupStatus) time.Time {
 	return time.Time{}
 }
 
-// outOfOrder says in a line which pods started before their sequence existed, and too early, and where the fix is. It is empty if none did.
+// outOfOrder says in a line which pods started too early, and where the fix is. It is empty if none did.
 func outOfOrder(s *snapshot.Sequence) string {
 	early := s.Status.StartedOutOfOrder
 	if early == nil {
@@ -156,7 +156,7 @@ func outOfOrder(s *snapshot.Sequence) string {
 	if !s.IsCluster() {
 		argument = fmt.Sprintf("podsequence/%s -n %s", argument, s.Key().Namespace)
 	}
-	return fmt.Sprintf("%s: %s started before %s existed, while a group that they wait for was not ready: %s; "+
+	return fmt.Sprintf("%s: %s of %s started while a group that they wait for was not ready: %s; "+
 		"for the fix: kubectl podseq why %s", v1alpha1.ReasonStartedOutOfOrder, pods, s, names, argument)
 }
 
