@@ -16,7 +16,8 @@ import (
 //
 // The engine that is the first to see a sequence, as its status says, judges its members: those that it knows, and those whose
 // binding its watch of pods brings later. Status keeps the names. Every other engine takes them from there. Of pods that were bound
-// before it saw the sequence it judges nobody, because a group may have become ready, or broken, since. A pod leaves the list when it is gone, has ended, or waits for no group any more.
+// before it saw the sequence it judges nobody, because a group may have become ready, or broken, since. A pod leaves the list when it
+// is gone, has ended, or waits for no group any more.
 
 // oneInstallation is the time in which the objects of one installation are created. Of pods that were bound longer ago nothing shows in
 // which order they started: the groups before them may have been ready then, and updated since.
@@ -123,11 +124,27 @@ func (k *knowledge) beginOrderChecks(s, old *sequence, pods map[*pod]struct{}, t
 	case s.object.Status.StartedOutOfOrder != nil:
 		names := s.object.Status.StartedOutOfOrder.Pods
 		for p := range pods {
-			if m, is := p.membershipIn(s); is && k.mayHaveStartedEarly(p, m) && slices.Contains(names, s.nameOf(p)) {
+			if m, is := p.membershipIn(s); is && k.mayHaveStartedEarly(p, m) && slices.Contains(names, s.nameOf(p)) && !s.isNamesake(p, m) {
 				s.outOfOrder.add(p)
 			}
 		}
 	}
+}
+
+// isNamesake reports whether a pod of which status has the name is another one than status means: one that was bound after all groups
+// that it waits for were passed permanently. Times are whole seconds: one that was bound in the same second may be the one of status.
+func (s *sequence) isNamesake(p *pod, m membership) bool {
+	if s.Continuous || s.PerNode {
+		return false
+	}
+	passed := s.RecordedPasses(&s.object.Status)
+	for i := range s.groups[m.group].Awaited.All() {
+		at := s.record(i).PassedAt
+		if !passed.Has(i) || at == nil || !at.Truncate(time.Second).Before(p.BoundAt.Time()) {
+			return false
+		}
+	}
+	return true
 }
 
 // canCheckOrder reports whether the sequence holds pods, so that it matters when they started.

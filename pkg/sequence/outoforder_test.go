@@ -8,6 +8,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
@@ -52,4 +53,58 @@ func TestStatusOfManyPodsThatStartedTooEarlyIsSmall(t *testing.T) {
 	status, _ = statusSize(t, restarted, "shop")
 	assert.EqualValues(t, v1alpha1.MaxListedPods, status.StartedOutOfOrder.Total, "the others are forgotten")
 	assert.Equal(t, recorded.Status.StartedOutOfOrder.Pods, status.StartedOutOfOrder.Pods)
+}
+
+// Status has names only, and a StatefulSet gives a name again.
+func TestARestartTellsAPodThatStartedTooEarlyFromItsSuccessor(t *testing.T) {
+	t.Parallel()
+	pod := func(name, uid, scheduler string, bound int, conditions ...corev1.PodCondition) *corev1.Pod {
+		p := makePod(name, fmt.Sprint(10+bound)).UID(uid).Label("tier", name).SchedulerName(scheduler).Node("node").Obj()
+		p.CreationTimestamp, p.Status.Conditions = metav1.NewTime(inSecond(bound)), conditions
+		return p
+	}
+	const another = "default-scheduler"
+	ps := MakeSequence(oracleNamespace, "shop").UID("shop").Label("Database", "tier", "db").Label("Web", "tier", "web").Obj()
+	ps.CreationTimestamp = metav1.NewTime(inSecond(0))
+	database := pod("db", "db", oracleScheduler, 1, readyIn(5)...)
+
+	engine := newEngine()
+	engine.Tick(inSecond(1))
+	engine.ApplySequence(ps)
+	engine.ApplyPod(pod("db", "db", oracleScheduler, 1))
+	engine.Tick(inSecond(2))
+	engine.ApplyPod(pod("web", "web", another, 2))
+	engine.Tick(inSecond(5))
+	database.ResourceVersion = "20"
+	engine.ApplyPod(database)
+	recorded := ps.DeepCopy()
+	recorded.Status, _ = statusSize(t, engine, "shop")
+	require.NotNil(t, recorded.Status.StartedOutOfOrder)
+	require.Equal(t, []string{"web"}, recorded.Status.StartedOutOfOrder.Pods)
+	require.NotNil(t, recorded.Status.Groups[0].PassedAt)
+	require.True(t, recorded.Status.Groups[0].PassedAt.Time.Equal(inSecond(5)), recorded.Status.Groups[0].PassedAt)
+
+	for name, test := range map[string]struct {
+		web  *corev1.Pod
+		want []string
+	}{
+		"the pod itself stays on the list":                                       {pod("web", "web", another, 2), []string{"web"}},
+		"a pod that was bound in the second of the pass may have been too early": {pod("web", "other", another, 5), []string{"web"}},
+		"a pod that was bound after the pass is in order":                        {pod("web", "other", another, 6), nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			restarted := newEngine()
+			restarted.Tick(inSecond(10))
+			restarted.ApplyPod(database)
+			restarted.ApplyPod(test.web)
+			restarted.ApplySequence(recorded)
+			status, _ := statusSize(t, restarted, "shop")
+			var got []string
+			if status.StartedOutOfOrder != nil {
+				got = status.StartedOutOfOrder.Pods
+			}
+			assert.Equal(t, test.want, got)
+		})
+	}
 }
