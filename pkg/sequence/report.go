@@ -43,6 +43,7 @@ func (e *Engine) Report(key types.NamespacedName) (report.Report, bool) {
 		r.Current = d.current()
 		for i := range s.groups {
 			r.Groups[i] = d.report(i, e.now)
+			r.Groups[i].LostAt = d.LostAt(i) // of a node status records less
 		}
 	}
 	if problem, ok := r.TimedOutNodes(); ok {
@@ -71,7 +72,7 @@ func (d *domain) report(i int, now time.Time) report.Group {
 	r := report.Group{
 		Title: g.Title, ContinueOnTimeout: g.ContinueOnTimeout, Timeout: g.Timeout, Hash: g.Hash, Expected: n.Expected, Ready: n.Ready, Satisfied: d.looksSatisfied(i), SatisfiedAt: d.since(i),
 		Released: d.releases(i), Progress: n.String() + d.delays(i), Members: make([]string, 0, len(state.members)),
-		SatisfiedOnce: d.Once.Has(i), LostAt: d.LostAt(i), Completed: d.Completed.Has(i), FailuresOverAt: g.failuresOverAt, Skipped: g.Skip, EditedAt: latest(g.editedAt, d.sequence.allowedAt),
+		SatisfiedOnce: d.Once.Has(i), Completed: d.Completed.Has(i), FailuresOverAt: g.failuresOverAt, Skipped: g.Skip, EditedAt: latest(g.editedAt, d.sequence.allowedAt),
 		Objects: g.Objects, WithoutMembers: g.WithoutMembers, ObjectReason: n.ObjectReason(),
 	}
 	if r.Confirming = d.looksSatisfied(i) && !d.isConfirmed(i) && (d.isNode() || d.Current().Has(i)); r.Confirming {
