@@ -146,7 +146,7 @@ func ofEngine() []mutant {
 			"a pod that is the same in a list says that nothing happened in between", engine, ""},
 		{specPath + "sequence.go", "s.DryRun = s.DryRunRequested && !s.Suspended", "s.DryRun = s.DryRunRequested",
 			"a dry run releases the pods of a suspended sequence", engine, ""},
-		{"pkg/sequence/report/state.go", "DryRun: r.DryRun != nil, Overridden: r.Override.IsActive()}", "}",
+		{"pkg/sequence/report/state.go", "DryRun: r.DryRun != nil, Overridden: r.Override.IsActive(), ", "",
 			"kubectl get shows a dry run and an override like a sequence that runs", engine, ""},
 		{"pkg/sequence/report/status.go", "	if r.Continuous {\n", "	if r.PerNode {\n",
 			"status says BootstrapOnly of a sequence of scope Cluster whose mode is Continuous", engine, ""},
