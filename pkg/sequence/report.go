@@ -215,6 +215,9 @@ func (k *knowledge) outdatedPods(s *sequence) (spec.Problem, bool) {
 	var pods []string
 	for _, d := range s.domains {
 		for _, state := range d.groupStates {
+			if d.looksSatisfied(state.group) {
+				continue // it needs none of them
+			}
 			for p := range state.members {
 				if set := k.outdatedBy(p); set != nil {
 					pods = append(pods, report.OutdatedPod(s.nameOf(p), &set.Workload))
