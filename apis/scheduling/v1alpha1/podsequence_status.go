@@ -117,8 +117,8 @@ type PodSequenceStatus struct {
 
 	// For kubectl get: Active, or, with commas between them, what is special about the sequence. Suspended: nothing more is
 	// released. DryRun: nothing is held, unless it is Suspended as well. Overridden: annotations suspend it or skip groups, whatever
-	// the spec says. NamespaceNotAllowed: the namespace in spec.namespace does not allow it, and nothing is held. Programs should read
-	// the conditions instead.
+	// the spec says. NamespaceNotAllowed: the namespace in spec.namespace does not allow it, and nothing is held. StartedOutOfOrder:
+	// pods run that started too early, see startedOutOfOrder. Programs should read the conditions instead.
 	// +optional
 	State string `json:"state,omitempty"`
 
@@ -188,10 +188,10 @@ type PodSequenceStatus struct {
 	// +optional
 	DryRun *DryRunStatus `json:"dryRun,omitempty"`
 
-	// The pods that podsequence-scheduler bound before the sequence existed, while a group that they wait for was
-	// not passed. The controller finds them once, when it first writes status. It judges only pods that were bound within 10 minutes
-	// before the sequence was created: of older pods nothing shows in which order they started. A pod leaves the list when it is
-	// deleted, has ended, or waits for no group any more. Absent if there are none.
+	// The pods that were bound while a group that they wait for was not passed. Of those that podsequence-scheduler
+	// bound, the controller judges, when it first writes status, the ones bound within 10 minutes before the sequence was created: of
+	// older pods nothing shows in which order they started. Those of other schedulers, which nothing held, it judges also when they are
+	// bound later. A pod leaves the list when it is deleted, has ended, or waits for no group any more. Absent if there are none.
 	// +optional
 	StartedOutOfOrder *StartedOutOfOrderStatus `json:"startedOutOfOrder,omitempty"`
 
@@ -278,7 +278,7 @@ type DryRunStatus struct {
 	Pods []string `json:"pods,omitempty"`
 }
 
-// StartedOutOfOrderStatus are the pods that started before their sequence existed, and too early.
+// StartedOutOfOrderStatus are the pods that started too early: before their sequence existed, or because another scheduler placed them.
 type StartedOutOfOrderStatus struct {
 	// The number of these pods. If there are more than 100, a restart of podsequence-controller forgets those that pods does
 	// not list.

@@ -42,16 +42,14 @@ func (o *OutOfOrder) Problem(s *spec.Sequence) spec.Problem {
 	if o.Waited != nil {
 		while = fmt.Sprintf("while %s was not ready", o.Waited)
 	}
-	started, now, next := fmt.Sprintf("started before this %s existed", kind), o.restart(), prevention(s, o.Foreign)
-	if o.Foreign {
-		// A restart alone would start them out of turn once more.
-		return spec.Problem{Reason: v1alpha1.ReasonStartedOutOfOrder, Message: fmt.Sprintf(
-			"%s started out of order, %s: %s. Nothing holds pods of another scheduler: %s. Then, to start %s in order, %s",
-			subject, while, first(slices.Clone(o.Pods)), next, them, now)}
+	pods, prevent := first(slices.Clone(o.Pods)), prevention(s, o.Foreign)
+	message := fmt.Sprintf("%s started before this %s existed, %s: %s. To start %s in order, %s. To prevent it next time, %s",
+		subject, kind, while, pods, them, o.restart(), prevent)
+	if o.Foreign { // a restart alone would start them out of turn once more
+		message = fmt.Sprintf("%s started out of order, %s: %s. Nothing holds pods of another scheduler: %s. Then, to start %s in order, %s",
+			subject, while, pods, prevent, them, o.restart())
 	}
-	return spec.Problem{Reason: v1alpha1.ReasonStartedOutOfOrder, Message: fmt.Sprintf(
-		"%s %s, %s: %s. To start %s in order, %s. To prevent it next time, %s",
-		subject, started, while, first(slices.Clone(o.Pods)), them, now, next)}
+	return spec.Problem{Reason: v1alpha1.ReasonStartedOutOfOrder, Message: message}
 }
 
 // restart says how to start the pods once more.
