@@ -98,6 +98,31 @@ func TestPodsThatStartedBeforeTheirSequenceAreReported(t *testing.T) {
 	assert.Equal(t, 1, told, "events")
 }
 
+// Somebody forgets the label in one template. That the order was broken shows until he does what the message says, though all is ready soon.
+func TestAForgottenLabelStaysVisible(t *testing.T) {
+	t.Parallel()
+	s := newStory(t, "view")
+	s.Create(MakeSequence(s.Namespace, "shop").Label("Database", "tier", "db").Label("Application", "tier", "app").Obj())
+	app := s.deployment("app", "app", 1)
+	app.Spec.Template.Spec.SchedulerName = corev1.DefaultSchedulerName
+	s.Create(unready(s.pod("db", "db")), app)
+	early := s.awaitRunning("app", 1)
+	s.awaitRunning("db", 1)
+	s.Annotate(s.Pod("db"), cluster.ReadyAfter, "0s")
+	s.waitFor("podseq/shop", "Completed")
+
+	condition, status := s.awaitDegraded("shop", v1alpha1.ReasonStartedOutOfOrder)
+	assert.Contains(t, condition.Message, early[0])
+	assert.Contains(t, condition.Message, "add the label podsequence.example.com/sequence: shop to the pod templates")
+	assert.Equal(t, v1alpha1.ReasonStartedOutOfOrder, status.State, "kubectl get shows it")
+	s.awaitSaid([]string{"get"}, "shop", "StartedOutOfOrder: 1 pod of PodSequence "+s.Namespace+"/shop started while a group")
+
+	s.Patch(app, `{"spec":{"template":{"metadata":{"labels":{"podsequence.example.com/sequence":"shop"}}}}}`)
+	_, status = s.awaitDegraded("shop", v1alpha1.ReasonAsExpected)
+	assert.Nil(t, status.StartedOutOfOrder)
+	assert.NotEqual(t, early, s.awaitRunning("app", 1))
+}
+
 // Pods that came before the sequence, but after all that they wait for was ready, started in order.
 func TestPodsThatStartedInOrderBeforeTheirSequenceAreNotReported(t *testing.T) {
 	t.Parallel()
