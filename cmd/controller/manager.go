@@ -8,6 +8,7 @@ import (
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -27,6 +28,7 @@ import (
 	"example.com/podsequence/pkg/buildinfo"
 	"example.com/podsequence/pkg/controllers/podsequence"
 	"example.com/podsequence/pkg/installation"
+	"example.com/podsequence/pkg/servertime"
 	"example.com/podsequence/pkg/statusbudget"
 )
 
@@ -44,6 +46,8 @@ func newManager(o *options, config *rest.Config) (manager.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
+	clocks := servertime.New(klog.Background())
+	clocks.Wrap(config)
 	l := &o.leaderElection
 	mgr, err := ctrl.NewManager(config, ctrl.Options{
 		Scheme:                  scheme,
@@ -76,23 +80,27 @@ func newManager(o *options, config *rest.Config) (manager.Manager, error) {
 	if err := mgr.AddReadyzCheck("ping", healthz.Ping); err != nil {
 		return nil, fmt.Errorf("add readiness check: %w", err)
 	}
-	if err := o.addControllers(mgr); err != nil {
+	if err := mgr.AddReadyzCheck("clock", clocks.Check); err != nil {
+		return nil, fmt.Errorf("add readiness check of clocks: %w", err)
+	}
+	if err := o.addControllers(mgr, clocks); err != nil {
 		return nil, err
 	}
 	return mgr, nil
 }
 
 // addControllers adds those that --controllers turns on.
-func (o *options) addControllers(mgr manager.Manager) error {
+func (o *options) addControllers(mgr manager.Manager, clocks *servertime.Clock) error {
 	enabled := enabledControllers(o.controllers)
 	shared := statusbudget.NewShared(clock.RealClock{}, o.statusWrites)
 	coordination := deploymentcoordination.Options{
+		Clock:            clocks,
 		MaxCoordinations: o.maxCoordinations,
 		StatusWrites:     shared, StatusWritesPerNamespace: o.sequences.StatusWritesPerNamespace,
 	}
 	if enabled.Has(podSequences) {
 		sequences := o.sequences
-		sequences.StatusWrites = shared
+		sequences.StatusWrites, sequences.Clock = shared, clocks
 		var holdsChanged listeners
 		if enabled.Has(deploymentCoordinations) {
 			// Deployments do not get their turn to roll out while a PodSequence would hold their pods, if others can go.
@@ -129,7 +137,7 @@ func (o *options) addControllers(mgr manager.Manager) error {
 		}
 	}
 	if enabled.Has(sequentialJobs) {
-		if err := sequentialjob.Add(mgr, shared); err != nil {
+		if err := sequentialjob.Add(mgr, clocks, shared); err != nil {
 			return fmt.Errorf("add SequentialJob controller: %w", err)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"example.com/podsequence/pkg/objectwatch"
 	"example.com/podsequence/pkg/podgroupwatch"
 	"example.com/podsequence/pkg/podwriter"
+	"example.com/podsequence/pkg/servertime"
 )
 
 // The packages that both programs share register with Kubernetes' registry, which the scheduler serves. A manager serves
@@ -25,6 +26,7 @@ func init() {
 	metrics.Registry.MustRegister(podwriter.Collectors()...)
 	metrics.Registry.MustRegister(podgroupwatch.Collectors()...)
 	metrics.Registry.MustRegister(objectwatch.Collectors()...)
+	metrics.Registry.MustRegister(servertime.Collectors()...)
 	metrics.Registry.MustRegister(podsequence.Collectors()...)
 	metrics.Registry.MustRegister(sequentialjob.Collectors()...)
 	metrics.Registry.MustRegister(podgroup.Collectors()...)

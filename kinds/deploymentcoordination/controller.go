@@ -40,6 +40,8 @@ const DefaultMaxCoordinations = 100
 
 // Options are what the operator of the cluster decides, and what the other controllers have to say.
 type Options struct {
+	// Clock is what waits and timeouts count by.
+	Clock clock.PassiveClock
 	// MaxCoordinations is how many coordinations of a namespace count; 0 for DefaultMaxCoordinations.
 	MaxCoordinations int
 	// StatusWritesPerNamespace is how many statuses of one namespace are written in a second, twice as many at once after a
@@ -66,7 +68,7 @@ func Add(mgr manager.Manager, options Options) error {
 		live:       mgr.GetAPIReader(),
 		writer:     mgr.GetClient(),
 		recorder:   mgr.GetEventRecorder(reporter),
-		clock:      clock.RealClock{},
+		clock:      options.Clock,
 		holder:     options.Holder,
 		limit:      cmp.Or(options.MaxCoordinations, DefaultMaxCoordinations),
 		budget:     statusbudget.New(clock.RealClock{}, options.StatusWrites, cmp.Or(options.StatusWritesPerNamespace, statusbudget.DefaultPerNamespace)),

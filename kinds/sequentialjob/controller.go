@@ -39,8 +39,8 @@ const (
 const attemptsPerNamespace = 2
 
 // Add adds the controller to the manager, whose scheme must know batch/v1 and our kinds. What shared bounds for people includes
-// statuses that say that the API server refuses a Job. It may be nil.
-func Add(mgr manager.Manager, shared *statusbudget.Shared) error {
+// statuses that say that the API server refuses a Job. It may be nil. Waits and timeouts count by the clock.
+func Add(mgr manager.Manager, now clock.PassiveClock, shared *statusbudget.Shared) error {
 	err := mgr.GetFieldIndexer().IndexField(context.Background(), &batchv1.Job{}, ownerIndex, indexOwner)
 	if err != nil {
 		return fmt.Errorf("index Jobs by owner: %w", err)
@@ -56,7 +56,7 @@ func Add(mgr manager.Manager, shared *statusbudget.Shared) error {
 	}
 	r := &reconciler{
 		cache: objects.Beside(mgr.GetCache()), pods: pods, notes: newNotes(), live: mgr.GetAPIReader(), writer: mgr.GetClient(),
-		recorder: mgr.GetEventRecorder(reporter), clock: clock.RealClock{}, written: newWritten(), checked: newChecked(), former: newFormer(),
+		recorder: mgr.GetEventRecorder(reporter), clock: now, written: newWritten(), checked: newChecked(), former: newFormer(),
 		attempts: statusbudget.New(clock.RealClock{}, shared, attemptsPerNamespace*attemptCost),
 	}
 	newQueue := r.queueOf()

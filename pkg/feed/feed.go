@@ -71,7 +71,6 @@ import (
 	"example.com/podsequence/pkg/podgroupwatch"
 	"example.com/podsequence/pkg/reflectors"
 	"example.com/podsequence/pkg/sequence"
-	"example.com/podsequence/pkg/servertime"
 )
 
 // Feed feeds one engine.
@@ -106,10 +105,9 @@ type Feed struct {
 	deliver sync.Mutex
 	synced  bool
 
-	clocks *servertime.Clock
-	clock  clock.WithTicker // clocks, except in tests
-	wake   time.Time        // when time will next change something; guarded by deliver
-	rearm  chan struct{}    // has a token when wake has changed
+	clock clock.WithTicker
+	wake  time.Time     // when time will next change something; guarded by deliver
+	rearm chan struct{} // has a token when wake has changed
 }
 
 // Options say who gets what the feed finds out.
@@ -125,7 +123,7 @@ type Options struct {
 	WentBack func(WentBack)
 	// ClusterScopeOnly makes the feed watch no nodes: the engine must be configured alike.
 	ClusterScopeOnly bool
-	// Clock is this machine's, the real one if nil. Time counts by the API server's where this one is ahead.
+	// Clock is what waits and timeouts count by, such as a servertime.Clock. It is the real one if nil.
 	Clock clock.WithTicker
 }
 
@@ -134,10 +132,11 @@ func New(config *rest.Config, engine *sequence.Engine, options Options) (*Feed, 
 	if options.Advanced == nil {
 		options.Advanced = func() {}
 	}
+	if options.Clock == nil {
+		options.Clock = clock.RealClock{}
+	}
 	config = rest.CopyConfig(config)
 	rest.AddUserAgent(config, "feed")
-	clocks := servertime.New(options.Clock, klog.Background(), observeClock)
-	clocks.Wrap(config)
 
 	clients, err := newClients(config)
 	if err != nil {
@@ -154,7 +153,7 @@ func New(config *rest.Config, engine *sequence.Engine, options Options) (*Feed, 
 
 	f := &Feed{
 		engine: engine, sink: options.Sink,
-		clock: clocks, clocks: clocks, rearm: make(chan struct{}, 1), opened: options.Opened,
+		clock: options.Clock, rearm: make(chan struct{}, 1), opened: options.Opened,
 	}
 	f.versions = newVersions(f.splitStorage)
 	f.versions.wentBack = options.WentBack

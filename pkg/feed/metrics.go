@@ -1,8 +1,6 @@
 package feed
 
 import (
-	"time"
-
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
@@ -59,12 +57,6 @@ var (
 		Help:           "Namespaces whose pods and workloads are kept in memory: those that a PodSequence or a ClusterPodSequence refers to, or referred to within the last minute.",
 		StabilityLevel: metrics.ALPHA,
 	})
-	clockAhead = metrics.NewGauge(&metrics.GaugeOpts{
-		Subsystem:      "podsequence",
-		Name:           "clock_ahead_seconds",
-		Help:           "By how much the clock of this machine is ahead of the API server's, negative where it is behind. Waits and timeouts count by the earlier of both.",
-		StabilityLevel: metrics.ALPHA,
-	})
 	podsReleased = metrics.NewCounter(&metrics.CounterOpts{
 		Subsystem:      "podsequence",
 		Name:           "pods_released_total",
@@ -74,15 +66,13 @@ var (
 )
 
 func init() {
-	legacyregistry.MustRegister(watchErrors, confirmDuration, eventDuration, lists, splitStorage, engineSynced, unreadableSequences, namespacesOfInterest, clockAhead, podsReleased)
+	legacyregistry.MustRegister(watchErrors, confirmDuration, eventDuration, lists, splitStorage, engineSynced, unreadableSequences, namespacesOfInterest, podsReleased)
 }
-
-func observeClock(ahead time.Duration) { clockAhead.Set(ahead.Seconds()) }
 
 // Collectors are this package's metrics, for a program that does not serve Kubernetes' registry.
 func Collectors() []prometheus.Collector {
 	return []prometheus.Collector{
 		watchErrors.CounterVec, confirmDuration, eventDuration, lists.CounterVec, splitStorage, engineSynced,
-		unreadableSequences.GaugeVec, namespacesOfInterest, clockAhead, podsReleased, holdDuration, heldPods{}, oldestHeldPod,
+		unreadableSequences.GaugeVec, namespacesOfInterest, podsReleased, holdDuration, heldPods{}, oldestHeldPod,
 	}
 }

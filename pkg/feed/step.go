@@ -1,20 +1,11 @@
 package feed
 
 import (
-	"net/http"
 	"time"
-
-	"k8s.io/utils/clock"
 
 	"example.com/podsequence/pkg/podgroups"
 	"example.com/podsequence/pkg/sequence"
 )
-
-// Clock is what waits and timeouts count by.
-func (f *Feed) Clock() clock.PassiveClock { return f.clock }
-
-// CheckClock is a check for a readiness endpoint, which fails while the clock of this machine differs from the API server's.
-func (f *Feed) CheckClock(request *http.Request) error { return f.clocks.Check(request) }
 
 // open opens the sink if the engine knows everything.
 func (f *Feed) open() {

@@ -3,7 +3,6 @@
 package servertime
 
 import (
-	"cmp"
 	"fmt"
 	"net/http"
 	"sync"
@@ -23,7 +22,6 @@ const Tolerance = 2 * time.Second
 type Clock struct {
 	clock.WithTicker
 	logger klog.Logger
-	report func(ahead time.Duration)
 
 	lock     sync.Mutex
 	answered time.Time // the last answer, by the own clock; zero before the first
@@ -31,11 +29,8 @@ type Clock struct {
 	least, most time.Duration
 }
 
-// New returns a Clock of which the own one is the real one if nil. Report gets each difference that is found, negative where the own
-// clock is behind; it must not block.
-func New(own clock.WithTicker, logger klog.Logger, report func(ahead time.Duration)) *Clock {
-	return &Clock{WithTicker: cmp.Or(own, ownClock()), logger: logger, report: report}
-}
+// New returns the Clock of a process.
+func New(logger klog.Logger) *Clock { return &Clock{WithTicker: ownClock(), logger: logger} }
 
 // Now is the earlier of the own time and the API server's. It is zero until the API server has answered a client whose configuration
 // was wrapped: whoever never goes back in time must not begin with a wrong one.
@@ -129,7 +124,7 @@ func (c *Clock) compare(sent, date, received time.Time) {
 
 // say reports the difference, and logs when it begins or ceases to matter.
 func (c *Clock) say(before, after time.Duration) {
-	c.report(after)
+	clockAhead.Set(after.Seconds())
 	switch differed, differs := before.Abs() > Tolerance, after.Abs() > Tolerance; {
 	case differs && !differed:
 		c.logger.Error(c.Check(nil), "Clocks differ", "ahead", after)

@@ -1,10 +1,7 @@
 package integration
 
 import (
-	"encoding/json"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -12,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/test/harness/cluster"
 	"example.com/podsequence/test/harness/slow"
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
@@ -28,7 +26,7 @@ func TestASchedulerWhoseClockIsAhead(t *testing.T) {
 	)
 	s.createPods(s.pod("db"), s.pod("app"), s.pod("late"), s.pod("web"))
 	s.awaitBound("db", "late")
-	require.NoError(t, env.Replace(s.Ctx, controlplane.PodSequenceScheduler, tenMinutesAhead(t)))
+	require.NoError(t, env.Replace(s.Ctx, controlplane.PodSequenceScheduler, cluster.TenMinutesAhead(t, controlplane.PodSequenceScheduler)))
 	s.makeReady("db")
 	s.awaitBound("app")
 	assert.False(t, s.placedAt("app").Before(overAt(s.readyAt("db"), 15*time.Second)), "the wait was cut short")
@@ -36,35 +34,4 @@ func TestASchedulerWhoseClockIsAhead(t *testing.T) {
 	log, err := os.ReadFile(env.Log(controlplane.PodSequenceScheduler))
 	require.NoError(t, err)
 	assert.Contains(t, string(log), "ahead of the API server's")
-}
-
-// tenMinutesAhead is a directory with a scheduler whose own clock is ten minutes ahead.
-func tenMinutesAhead(t *testing.T) string {
-	t.Helper()
-	root, err := filepath.Abs("../..")
-	require.NoError(t, err)
-	dir := t.TempDir()
-	file, overlay := filepath.Join(dir, "own.go"), filepath.Join(dir, "overlay.json")
-	require.NoError(t, os.WriteFile(file, []byte(`package servertime
-
-import (
-	"time"
-
-	"k8s.io/utils/clock"
-)
-
-type ahead struct{ clock.RealClock }
-
-func (ahead) Now() time.Time { return time.Now().Add(10 * time.Minute) }
-
-func ownClock() clock.WithTicker { return ahead{} }
-`), 0o600))
-	content, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(root, "pkg/servertime/own.go"): file}})
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(overlay, content, 0o600))
-	build := exec.CommandContext(t.Context(), "go", "build", "-overlay", overlay, "-o", filepath.Join(dir, controlplane.PodSequenceScheduler), "./cmd/scheduler")
-	build.Dir = root
-	output, err := build.CombinedOutput()
-	require.NoError(t, err, "%s", output)
-	return dir
 }

@@ -24,6 +24,7 @@ import (
 	plugin "example.com/podsequence/pkg/plugins/podsequence"
 	"example.com/podsequence/pkg/podgroupwatch"
 	"example.com/podsequence/pkg/podwriter"
+	"example.com/podsequence/pkg/servertime"
 )
 
 // Metric is what the page says of one metric.
@@ -45,7 +46,7 @@ var sections = []section{
 	{"Both programs", "Each program reports its own view: take the maximum over the programs, not the sum. A standby reports 0.",
 		[][]prometheus.Collector{
 			{buildinfo.New(buildinfo.Controller)},
-			feed.Collectors(), podwriter.Collectors(), podgroupwatch.Collectors(), definitions.Collectors(),
+			feed.Collectors(), servertime.Collectors(), podwriter.Collectors(), podgroupwatch.Collectors(), definitions.Collectors(),
 		}},
 	{"podsequence-scheduler", "", [][]prometheus.Collector{plugin.Collectors()}},
 	{"podsequence-controller: PodSequence and ClusterPodSequence", "Only the leading replica counts.",

@@ -57,6 +57,8 @@ type Options struct {
 	StatusWritesPerNamespace int
 	// StatusWrites bounds what is written for people in all namespaces together.
 	StatusWrites *statusbudget.Shared
+	// Clock is what waits and timeouts count by.
+	Clock clock.WithTicker
 	// HoldsChanged, if set, is called with each namespace in which what is held may have changed. It must not block.
 	HoldsChanged func(namespace string)
 }
@@ -81,7 +83,7 @@ func Add(mgr manager.Manager, options Options) (*Holds, error) {
 	known := make(chan struct{})
 	source, err := feed.New(config, engine, feed.Options{
 		Sink: d.dispatch, Opened: sync.OnceFunc(func() { close(known) }), ClusterScopeOnly: options.clusterScopeOnly(),
-		WentBack: feed.WentBack.Exit,
+		WentBack: feed.WentBack.Exit, Clock: options.Clock,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make feed: %w", err)
@@ -106,7 +108,7 @@ func Add(mgr manager.Manager, options Options) (*Holds, error) {
 			engine:         engine,
 			statuses:       mgr.GetClient().Status(),
 			recorder:       mgr.GetEventRecorder(reporter),
-			clock:          source.Clock(),
+			clock:          options.Clock,
 			pacer:          newPacer(clock.RealClock{}, options.StatusWrites, options.StatusWritesPerNamespace),
 			former:         newFormerFinalizers(mgr.GetClient()),
 			objects:        objects,
@@ -125,9 +127,6 @@ func Add(mgr manager.Manager, options Options) (*Holds, error) {
 	}
 	if err := mgr.AddReadyzCheck(controllerName, readyz(mgr.Elected(), source.Why)); err != nil {
 		return nil, fmt.Errorf("add readiness check: %w", err)
-	}
-	if err := mgr.AddReadyzCheck("clock", source.CheckClock); err != nil {
-		return nil, fmt.Errorf("add readiness check of clocks: %w", err)
 	}
 	return &Holds{engine, source.Why, known, source.CatchUp}, nil
 }

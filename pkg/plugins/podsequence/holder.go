@@ -20,6 +20,7 @@ import (
 	"example.com/podsequence/pkg/outage"
 	"example.com/podsequence/pkg/podwriter"
 	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/servertime"
 )
 
 // holder holds the pods of one scheduler, whatever the number of its profiles: it answers for them from the engine, and
@@ -29,6 +30,7 @@ type holder struct {
 	handle  fwk.Handle
 	pods    listersv1.PodLister
 	nodeUse *nodeUse
+	clock   *servertime.Clock
 
 	// profiles are the scheduler names that this holder acts for. They are complete before run begins: the framework
 	// makes all profiles before it starts any informer.
@@ -76,8 +78,6 @@ type source interface {
 	WhyEarly(pod sequence.Identity) string
 	// WhyUnconfirmed says why it takes long to find out whether a change of a namespace is missing; empty if it does not.
 	WhyUnconfirmed(namespace string) string
-	// CheckClock fails while the clock of this machine differs from the API server's.
-	CheckClock(request *http.Request) error
 }
 
 // holders are the holders of this process, by the informer factory that all profiles of a scheduler share.
@@ -138,7 +138,7 @@ func outlast(logger klog.Logger, handle fwk.Handle) {
 
 func newHolder(args Args, pods listersv1.PodLister, profile string) *holder {
 	return &holder{
-		args: args, pods: pods, nodeUse: newNodeUse(), profiles: sets.New(profile),
+		args: args, pods: pods, nodeUse: newNodeUse(), clock: servertime.New(klog.Background()), profiles: sets.New(profile),
 		refusedBeforeStart: map[types.UID]*v1.Pod{}, early: map[types.UID]earlyPod{},
 		binds: make(chan struct{}, maxBindsAtOnce),
 	}
@@ -161,7 +161,10 @@ func (h *holder) run(ctx context.Context, nodesSynced, podsSynced <-chan struct{
 		AutoscaledNodes:       *h.args.AutoscaledNodes,
 	})
 	f := &feeding{engine: engine}
-	source, err := feed.New(h.handle.KubeConfig(), engine, feed.Options{
+	config := rest.CopyConfig(h.handle.KubeConfig())
+	h.clock.Wrap(config)
+	source, err := feed.New(config, engine, feed.Options{
+		Clock:    h.clock,
 		Sink:     func(changes sequence.Changes) { h.apply(logger, f, changes) },
 		Advanced: func() { h.releaseEarly(logger, f) },
 		WentBack: feed.WentBack.Exit,

@@ -2,7 +2,6 @@ package podsequence
 
 import (
 	"context"
-	"net/http"
 	"slices"
 	"sync"
 	"testing"
@@ -83,7 +82,6 @@ func (k *known) set(missing string) {
 }
 
 func (k *known) WhyUnconfirmed(string) string      { return "" }
-func (k *known) CheckClock(*http.Request) error    { return nil }
 func (k *known) WhyEarly(sequence.Identity) string { return "" }
 
 func (k *known) CaughtUp(_ sequence.Identity, pod sequence.FirstSeen) bool {

@@ -19,21 +19,21 @@ var closed = func() <-chan struct{} {
 // It is a check for a server of its own, for kube-scheduler's readyz cannot be added to: the checks are made in
 // app.Run, which takes none from outside. That readyz is also false on such a standby, and true from the first
 // synchronization on, whatever happens later.
-func Ready(request *http.Request) error {
+func Ready(*http.Request) error {
 	holdersMu.Lock()
 	defer holdersMu.Unlock()
 	if len(holders) == 0 {
 		return fmt.Errorf("no profile enables the plugin %s", Name)
 	}
 	for _, h := range holders {
-		if err := h.ready(request); err != nil {
+		if err := h.ready(); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (h *holder) ready(request *http.Request) error {
+func (h *holder) ready() error {
 	// What this returns are the informers that have been started.
 	informers := h.handle.SharedInformerFactory().WaitForCacheSync(closed)
 	if len(informers) == 0 {
@@ -51,5 +51,5 @@ func (h *holder) ready(request *http.Request) error {
 	if why := f.feed.Why(); why != "" {
 		return errors.New(why)
 	}
-	return f.feed.CheckClock(request)
+	return h.clock.Check(nil)
 }

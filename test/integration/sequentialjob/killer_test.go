@@ -10,6 +10,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
@@ -114,7 +115,7 @@ func (s *story) runController(ctx context.Context, k *killer) {
 		NewClient:               k.newClient,
 		GracefulShutdownTimeout: ptr.To(time.Minute),
 	})
-	if assert.NoError(s, err) && assert.NoError(s, sequentialjob.Add(mgr, nil)) {
+	if assert.NoError(s, err) && assert.NoError(s, sequentialjob.Add(mgr, clock.RealClock{}, nil)) {
 		assert.NoError(s, mgr.Start(ctx))
 	}
 }
