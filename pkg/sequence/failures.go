@@ -1,6 +1,7 @@
 package sequence
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -548,11 +549,16 @@ func (d *domain) lostIn(i int) []v1alpha1.Failure {
 	})
 }
 
-// newestJob is the Job of a group that was created last and is not being deleted; the zero value if there is none.
+// newestJob is the Job of a group that was created last and is not being deleted; the zero value if there is none. Of several of one second
+// it is the first by name, whenever somebody asks: status names it.
 func (d *domain) newestJob(i int) *inventory.Workload {
 	newest := &inventory.Workload{}
 	for demand := range d.sequence.groups[i].demands {
-		if w := &demand.workload.Workload; w.Kind == inventory.KindJob && !w.Terminating && w.CronJob == "" && w.CreatedAt.After(newest.CreatedAt) {
+		w := &demand.workload.Workload
+		if w.Kind != inventory.KindJob || w.Terminating || w.CronJob != "" {
+			continue
+		}
+		if cmp.Or(w.CreatedAt.Compare(newest.CreatedAt), strings.Compare(newest.Namespace, w.Namespace), strings.Compare(newest.Name, w.Name)) > 0 {
 			newest = w
 		}
 	}

@@ -49,6 +49,21 @@ func failedPods(engine answering, number, more int) {
 	}
 }
 
+// Two releases in one second: status says the same of them whenever it is worked out, or it would be written again and again.
+func TestOfJobsOfOneSecondStatusNamesAlwaysTheSame(t *testing.T) {
+	engine, labels := newEngine(), map[string]string{"app": "migrate"}
+	engine.Tick(failuresEpoch.Add(time.Minute))
+	engine.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Label("Migration", "app", "migrate").Complete().Obj())
+	engine.ApplyWorkload(makeJob("migrate-v1", "2", 1, 5, batchv1.JobFailed, labels))
+	for i, name := range []string{"migrate-v4", "migrate-v2", "migrate-v3"} {
+		engine.ApplyWorkload(makeJob(name, strconv.Itoa(10+i), 10, 0, "", labels))
+	}
+	for range 50 {
+		r, _ := engine.Report(types.NamespacedName{Namespace: oracleNamespace, Name: "shop"})
+		require.Contains(t, r.Groups[0].Progress, "it no longer counts when Job migrate-v2 is complete")
+	}
+}
+
 // A CronJob that is replaced, pruned or restored has another UID. Its next Job does the work of the one that failed.
 func TestAJobOfACronJobThatWasCreatedAgainSucceedsTheOneThatFailed(t *testing.T) {
 	for name, tc := range map[string]struct {
