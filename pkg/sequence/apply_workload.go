@@ -91,7 +91,7 @@ func (k *knowledge) applyWorkload(view *workload, tx *transaction) {
 func (all *workloads) refresh(w, view *workload, tx *transaction) {
 	due, completed, going := w.due, view.Complete && !w.Complete, view.IsGoing(false) != w.IsGoing(false)
 	demands, superseded, onNode, hashes, failed := w.demands, w.Superseded, w.onNode, w.NewestHashes, w.Failed
-	revision, allCurrent := w.Revision, w.AllCurrent
+	revision, allCurrent, leavesOld := w.Revision, w.AllCurrent, w.LeavesOldPods()
 	view.peers, view.successors, view.replaced = w.peers, w.successors, w.replaced
 	*w = *view // whether its namespace goes has been entered into the view
 	w.demands, w.Superseded, w.onNode, w.NewestHashes = demands, superseded, onNode, hashes
@@ -102,7 +102,7 @@ func (all *workloads) refresh(w, view *workload, tx *transaction) {
 	if w.Kind == inventory.KindDeployment {
 		w.Revision = revision
 	}
-	if w.Revision != revision || w.AllCurrent != allCurrent {
+	if w.Revision != revision || w.AllCurrent != allCurrent || w.LeavesOldPods() != leavesOld {
 		markPods(all.podsOf(w), tx)
 	}
 	if w.due == nil {

@@ -238,7 +238,7 @@ func (k *knowledge) outdatedBy(p *pod) *workload {
 	}
 	owner := k.workloads.ownerOf(p)
 	w := owner.workload
-	if w == nil || !w.KeepsOldPods || !w.Observed || w.Terminating || w.IsUpToDate(owner.revision) || !w.Wants(p.Pod) {
+	if w == nil || !w.LeavesOldPods() || w.IsUpToDate(owner.revision) || !w.Wants(p.Pod) {
 		return nil
 	}
 	return w

@@ -183,6 +183,9 @@ func (w *Workload) OwnsName(name string) bool {
 	return err == nil && strconv.Itoa(ordinal) == text && ordinal >= w.FirstOrdinal && ordinal < w.FirstOrdinal+w.Expected
 }
 
+// LeavesOldPods reports whether its controller, having seen its newest template, replaces no pod of an older revision that is not ready.
+func (w *Workload) LeavesOldPods() bool { return w.KeepsOldPods && w.Observed && !w.Terminating }
+
 // Wants reports whether a pod that it owns is one of those that it should have: a StatefulSet that is being scaled down still
 // has more.
 func (w *Workload) Wants(p *Pod) bool { return w.Kind != KindStatefulSet || w.OwnsName(p.Name) }
