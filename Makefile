@@ -254,8 +254,9 @@ check: ## Check what changed, before each commit: formatting, lint, and the shor
 # `make verify` has go vet look at everything.
 go_test := $(GO) test -vet=off -ldflags=-linkmode=internal
 
-# The tests of the product, of which none needs a control plane.
-unit_packages := ./apis/... ./cmd/... ./kinds/... ./pkg/... ./tools/holds/... ./tools/podseqctl/... ./tools/programflags/... ./tools/removal/...
+# The tests of the product, of which none needs a control plane, and those that read all files: an edit anywhere can break them.
+unit_packages := ./apis/... ./cmd/... ./kinds/... ./pkg/... ./test/docs ./test/mutants \
+	./tools/holds/... ./tools/podseqctl/... ./tools/programflags/... ./tools/removal/...
 
 # Those whose packages have locks, atomics or goroutines.
 concurrent = $(shell hack/concurrent.sh)

@@ -16,6 +16,12 @@ var starters = []string{
 	"example.com/podsequence/tools/sandbox/controlplane",
 }
 
+// readers are the packages whose tests read the files of all others, in seconds.
+var readers = []string{
+	"example.com/podsequence/test/docs",
+	"example.com/podsequence/test/mutants",
+}
+
 // aPackage is what `go list -json` says of a package.
 type aPackage struct {
 	ImportPath                         string
@@ -55,7 +61,7 @@ func packagesOf(module string) ([]aPackage, error) {
 type reach struct {
 	// changed are the directories of the packages that have a changed Go file.
 	changed []string
-	// tested packages have tests, and have a changed file or import, directly or not, a package that has one.
+	// tested packages have tests, and have a changed file or import, directly or not, a package that has one, or are readers.
 	tested []string
 	// onControlPlane are packages like those tested whose tests need a control plane.
 	onControlPlane []string
@@ -103,6 +109,10 @@ func reachedBy(files []string, all []aPackage) reach {
 			r.changed = append(r.changed, p.Dir)
 		}
 		switch {
+		case slices.Contains(readers, p.ImportPath):
+			if len(files) > 0 {
+				r.tested = append(r.tested, p.ImportPath)
+			}
 		case len(p.TestGoFiles)+len(p.XTestGoFiles) == 0, !touched[p.Dir] && !hit[p.ImportPath] && !imports(tests, hit):
 		case cluster[p.ImportPath] || imports(tests, cluster):
 			r.onControlPlane = append(r.onControlPlane, p.ImportPath)

@@ -17,6 +17,7 @@ func TestReachedBy(t *testing.T) {
 		{ImportPath: "m/other", Dir: "other", XTestImports: []string{"m/builders"}, XTestGoFiles: tests},
 		{ImportPath: "m/story", Dir: "story", TestImports: []string{harness}, Imports: []string{"m/engine"}, TestGoFiles: tests},
 		{ImportPath: harness, Dir: "harness"},
+		{ImportPath: readers[0], Dir: "readers", TestGoFiles: tests},
 	}
 	for name, tc := range map[string]struct {
 		files []string
@@ -26,26 +27,30 @@ func TestReachedBy(t *testing.T) {
 			files: []string{"rules/rule.go"},
 			want: reach{
 				changed:        []string{"rules"},
-				tested:         []string{"m/rules", "m/engine", "m/cmd"},
+				tested:         []string{"m/rules", "m/engine", "m/cmd", readers[0]},
 				onControlPlane: []string{"m/story"},
 			},
 		},
 		"a scenario is tested alone, and there is nothing to lint": {
 			files: []string{"engine/testdata/waits/one.txt"},
-			want:  reach{tested: []string{"m/engine"}},
+			want:  reach{tested: []string{"m/engine", readers[0]}},
 		},
 		"a test is tested alone": {
 			files: []string{"rules/rule_test.go"},
-			want:  reach{changed: []string{"rules"}, tested: []string{"m/rules"}},
+			want:  reach{changed: []string{"rules"}, tested: []string{"m/rules", readers[0]}},
 		},
 		"what only tests import has those tests run": {
 			files: []string{"builders/pods.go"},
-			want:  reach{changed: []string{"builders"}, tested: []string{"m/other"}},
+			want:  reach{changed: []string{"builders"}, tested: []string{"m/other", readers[0]}},
 		},
-		"a page of the documentation reaches no package": {files: []string{"docs/concepts.md"}},
+		"a page of the documentation reaches only what reads all files": {
+			files: []string{"docs/concepts.md"},
+			want:  reach{tested: []string{readers[0]}},
+		},
+		"nothing is tested if nothing changed": {},
 		"the harness reaches what needs a control plane only": {
 			files: []string{"harness/story.go"},
-			want:  reach{changed: []string{"harness"}, onControlPlane: []string{"m/story"}},
+			want:  reach{changed: []string{"harness"}, tested: []string{readers[0]}, onControlPlane: []string{"m/story"}},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

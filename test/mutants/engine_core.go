@@ -220,7 +220,7 @@ func ofEngine() []mutant {
 			"after a restart a suspended sequence holds what it had released", engine, ""},
 		{enginePath + "revisions.go", "markPods(all.podsOf(deployment), tx)", "_ = tx",
 			"pods of the revision before a Deployment's change of template still count", engine, ""},
-		{enginePath + "apply_workload.go", "if w.Revision != revision || w.AllCurrent != allCurrent {", "if _ = allCurrent; w.Revision != revision {",
+		{enginePath + "apply_workload.go", "if w.Revision != revision || w.AllCurrent != allCurrent ||", "if _ = allCurrent; w.Revision != revision ||",
 			"it is not noticed when a controller says that all pods are up to date", engine, ""},
 		{enginePath + "contribution.go", "\ts.add(before, -1, tx)\n", "",
 			"what a pod added before stays in the sums", engine, ""},

@@ -30,7 +30,7 @@ func ofDeadlocks() []mutant {
 		{"pkg/sequence/report/health.go", "\n\tv1alpha1.ReasonWaitsForItself,", "",
 			"no alert fires for sequences that wait for each other", statuses, ""},
 
-		{enginePath + "report.go", "!w.KeepsOldPods || !w.Observed", "!w.Observed",
+		{inventoryPath + "workload.go", "return w.KeepsOldPods && w.Observed && !w.Terminating", "return w.Observed && !w.Terminating",
 			"pods are reported that their StatefulSet replaces", engine, ""},
 		{enginePath + "report.go", "p.Terminating || p.Failed || p.Ready {", "p.Terminating || p.Failed || p.Ready || p.Bound() {",
 			"a pod of an older revision is not reported any more when it has a node", engine, ""},

@@ -15,7 +15,9 @@ func TestEveryChangeCanBeMade(t *testing.T) {
 	seen := map[string]bool{}
 	for _, m := range mutants() {
 		text, err := m.changed()
-		require.NoError(t, err)
+		if !assert.NoError(t, err) {
+			continue
+		}
 		assert.NotContains(t, seen, text, "%s is there twice", m)
 		seen[text] = true
 		assert.NotEmpty(t, m.breaks)
