@@ -42,6 +42,8 @@ type interest struct {
 	unused map[*watchedNamespace]struct{} // those of which no PodSequence speaks any more
 
 	kept *keptBack // what the engine has not received yet
+	// none is the interest of a sequence without groups: it holds no pod.
+	none sequence.Interest
 	// taken are the ClusterPodSequences that leave kept once the engine has received them; unsettled reports that fewer pods may
 	// wait then.
 	taken     []types.NamespacedName
@@ -77,6 +79,7 @@ func newInterest(kinds int) *interest {
 		clusters: map[types.NamespacedName]*clusterSequence{},
 		foreign:  map[string]map[types.NamespacedName]struct{}{}, consents: map[string]string{},
 		unused: map[*watchedNamespace]struct{}{}, kept: newKeptBack(), wakeup: make(chan struct{}, 1),
+		none: sequence.InterestOf(sequence.Stored{PodSequence: &v1alpha1.PodSequence{}}, ""),
 	}
 }
 
@@ -218,6 +221,7 @@ func (i *interest) keepOnly(present map[types.NamespacedName]struct{}, cluster b
 func (i *interest) holdNamespace(namespace *corev1.Namespace, now time.Time) bool {
 	i.setConsent(namespace.Name, namespace.Annotations[v1alpha1.AllowSequencesFromAnnotation], now)
 	i.setLabels(namespace.Name, namespace.Labels, true, now)
+	i.setRequirement(namespace.Name, namespace.Annotations[v1alpha1.RequireSequenceAnnotation] == v1alpha1.RequireSequence, now)
 	ns := i.namespaces[namespace.Name]
 	if ns == nil || ns.complete {
 		return false
@@ -230,6 +234,7 @@ func (i *interest) holdNamespace(namespace *corev1.Namespace, now time.Time) boo
 func (i *interest) dropNamespace(name string, now time.Time) {
 	i.setConsent(name, "", now)
 	i.setLabels(name, nil, false, now)
+	i.setRequirement(name, false, now)
 	if ns := i.namespaces[name]; ns != nil {
 		ns.namespace = nil
 	}
@@ -260,6 +265,17 @@ func (i *interest) holding() []*watchedNamespace {
 		}
 	}
 	return holding
+}
+
+// setRequirement makes a namespace of interest that requires a sequence, though no sequence may speak of it: a pod that waits for one is
+// released if the Job that owns it is a hook that no order concerns, and the engine must know that Job.
+func (i *interest) setRequirement(name string, required bool, now time.Time) {
+	key := types.NamespacedName{Namespace: name} // no sequence has this key
+	if required {
+		i.addSequence(key, name, &i.none)
+	} else {
+		i.removeSequence(key, name, now)
+	}
 }
 
 func (i *interest) setConsent(name, list string, now time.Time) {

@@ -108,6 +108,9 @@ func trimContainers(pod *corev1.Pod) []corev1.Container {
 	return []corev1.Container{trimmed}
 }
 
+// keptAnnotations are the annotations of pods that the engine looks at.
+var keptAnnotations = append(sequence.HookAnnotations(), v1alpha1.ReleasedAnnotation, corev1.MirrorPodAnnotationKey)
+
 // trimPod keeps of a pod what the engine looks at. While a list comes in many pods are in memory at once, those that
 // ended long ago among them, and the engine has not taken from them what it keeps.
 func trimPod(pod *corev1.Pod) *corev1.Pod {
@@ -123,7 +126,7 @@ func trimPod(pod *corev1.Pod) *corev1.Pod {
 		},
 		Status: corev1.PodStatus{Phase: pod.Status.Phase},
 	}
-	for _, annotation := range []string{v1alpha1.ReleasedAnnotation, corev1.MirrorPodAnnotationKey} {
+	for _, annotation := range keptAnnotations {
 		if value, given := pod.Annotations[annotation]; given {
 			metav1.SetMetaDataAnnotation(&trimmed.ObjectMeta, annotation, value)
 		}

@@ -17,6 +17,7 @@ func (k *knowledge) prepareClass(view *pod) *equivalenceClass {
 	if p := ns.pods[view.Name]; p != nil && !inventory.Newer(view.ResourceVersion, p.ResourceVersion) {
 		return nil
 	}
+	view.OfHook = k.workloads.isOfHook(view.Pod)
 	view.setMemberships(ns.place(view))
 	needs := k.settings.needs(view)
 	view.setMemberships(nil)
@@ -60,6 +61,7 @@ func (k *knowledge) applyPod(view *pod, prepared *equivalenceClass, tx *transact
 		view.SeenAt(k.now, nil)
 	}
 	view.FollowNode(k.nodes.viewOf(view.Node), k.nodes.mayExist(view.Node))
+	view.OfHook = k.workloads.isOfHook(view.Pod)
 	if p != nil && !tx.relisted && p.CountsAs(view.Pod) && p.reachesTheSame(view) {
 		renewed := *p.Pod
 		renewed.Renew(view.Pod, &k.interner)

@@ -46,7 +46,7 @@ func (k *knowledge) applyWorkload(view *workload, tx *transaction) {
 		if !inventory.Newer(view.ResourceVersion, before.ResourceVersion) {
 			return
 		}
-		k.workloads.remove(before.UID, tx) // deleted and made again, and the engine saw only the second
+		k.removeFromWorkloads(before, tx) // deleted and made again, and the engine saw only the second
 		k.workloads.noteSuccessor(before)
 		defer k.workloads.forgetUnfinished(before.Owner)
 	}
@@ -67,6 +67,9 @@ func (k *knowledge) applyWorkload(view *workload, tx *transaction) {
 	k.workloads.addWorkload(view)
 	if old != nil {
 		view.peers, view.successors, view.replaced = old.peers, old.successors, old.replaced
+	}
+	if view.Hook || (old != nil && old.Hook) {
+		k.reviewHook(view, tx)
 	}
 	if view.Failed && (old == nil || !old.Failed) {
 		tx.failed = append(tx.failed, view)
@@ -141,10 +144,18 @@ func (k *knowledge) removeWorkload(uid types.UID, tx *transaction) {
 	if readiness.IsFailedJob(&w.Workload) {
 		counted = slices.Collect(maps.Values(w.demands))
 	}
-	k.workloads.remove(uid, tx)
+	k.removeFromWorkloads(w, tx)
 	k.workloads.forgetUnfinished(w.Owner)
 	k.workloads.noteSuccessor(w)
 	k.rememberJob(w, counted, tx)
+}
+
+// removeFromWorkloads takes the workload out, and looks anew at its pods if they were no members because of it.
+func (k *knowledge) removeFromWorkloads(w *workload, tx *transaction) {
+	k.workloads.remove(w.UID, tx)
+	if w.Hook {
+		k.reviewHook(w, tx)
+	}
 }
 
 func (all *workloads) remove(uid types.UID, tx *transaction) {

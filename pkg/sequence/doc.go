@@ -28,8 +28,7 @@
 //	                                          what the scheduler, the controller and the feed ask
 //	apply_namespace.go                        one event of each kind: it changes facts, and marks what follows from them
 //	apply_sequence.go
-//	apply_pod.go
-//	apply_workload.go
+//	apply_pod.go, apply_workload.go, hooks.go
 //	apply_node.go
 //	members.go                                who belongs to a sequence, in a namespace
 //	settle.go                                 what a transaction changed; that is published

@@ -31,7 +31,7 @@ func (e *Engine) Places(object *corev1.Pod) []Place {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 
-	p, _ := e.namespaces.find(object)
+	p, _ := e.find(object)
 	places := make([]Place, 0, len(p.memberships()))
 	for _, m := range p.memberships() {
 		alone := *p
@@ -53,7 +53,7 @@ func (e *Engine) NodesOnTheWay(object *corev1.Pod, key types.NamespacedName) []s
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 
-	p, _ := e.namespaces.find(object)
+	p, _ := e.find(object)
 	wants := p.Wants()
 	if wants == nil || wants.Pin() != nil {
 		return nil

@@ -46,6 +46,9 @@ func (s *sequence) isSucceededBy(f *failure, w *inventory.Workload) bool {
 
 // inGroupOf reports whether the failed member's group selects the pods of a Job, too.
 func (s *sequence) inGroupOf(f *failure, w *inventory.Workload) bool {
+	if !w.Counts() {
+		return false
+	}
 	group, selected := s.groupOfFailure(f)
 	at, is := s.GroupOfTemplate(w.Namespace, labels.Set(w.Labels), s.groupsByNamespace[w.Namespace])
 	return selected && is && at == group
@@ -113,7 +116,7 @@ func peers(names []string) []string {
 // noteSuccessor remembers, with the Jobs that failed and are still there, that one which succeeded them is gone.
 func (all *workloads) noteSuccessor(gone *workload) {
 	const most = 4 // with other labels; they differ in versions only
-	if gone.Kind != inventory.KindJob || len(all.failedJobs) == 0 {
+	if gone.Kind != inventory.KindJob || !gone.Counts() || len(all.failedJobs) == 0 {
 		return
 	}
 	for w := range all.failedJobs[purposeOf(gone)] {

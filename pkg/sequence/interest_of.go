@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
@@ -18,11 +19,15 @@ type Interest struct {
 type Identity struct {
 	Namespace, Name string
 	Labels          labels.Labels
+	// Unordered reports that the pod's own annotations make it a hook that no order concerns.
+	Unordered bool
 }
 
 // IdentityOf returns the identity of a pod. It reads the pod's labels from the object.
 func IdentityOf(pod *corev1.Pod) Identity {
-	return Identity{Namespace: pod.Namespace, Name: pod.Name, Labels: labels.Set(pod.Labels)}
+	return Identity{
+		Namespace: pod.Namespace, Name: pod.Name, Labels: labels.Set(pod.Labels), Unordered: inventory.IsUnorderedHook(pod.Annotations),
+	}
 }
 
 // InterestOf returns of which namespaces a PodSequence or a ClusterPodSequence speaks. installation is Config.InstallationNamespace.
@@ -50,7 +55,7 @@ func (i Interest) MayHold(pod Identity, namespaceLabels map[string]string, exist
 		return false
 	}
 	groups := i.sequence.GroupsIn(pod.Namespace, namespaceLabels, exists)
-	_, member := i.sequence.GroupOf(pod.Namespace, pod.Name, pod.Labels, groups)
+	_, member := i.sequence.GroupOf(pod.Namespace, pod.Name, pod.Labels, pod.Unordered, groups)
 	return member
 }
 

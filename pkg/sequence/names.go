@@ -1,6 +1,7 @@
 package sequence
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -54,6 +55,14 @@ func OpenToTenants(namespaces *v1alpha1.LabelSelector) bool { return spec.OpenTo
 
 // WorkloadKinds returns the table of the kinds of workloads that the engine takes.
 func WorkloadKinds() []WorkloadRow { return inventory.WorkloadKinds }
+
+// HookAnnotations returns the annotations by which the engine knows hooks of deployment tools.
+func HookAnnotations() []string { return slices.Clone(inventory.HookAnnotations) }
+
+// IsUnorderedHook reports whether these are the annotations of a hook that no start order concerns.
+func IsUnorderedHook(annotations map[string]string) bool {
+	return inventory.IsUnorderedHook(annotations)
+}
 
 // RequestsOf returns what a pod asks of its node, without that it is one pod.
 func RequestsOf(pod *corev1.Pod) Resources { return inventory.RequestsOf(pod) }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/sets"
@@ -179,10 +180,13 @@ func (c *comparison) mayRelease(pod *corev1.Pod, p podAnswer) bool {
 		return true // what it waited for was confirmed anew
 	}
 	was := c.previous[pod.UID]
-	if was != nil && (!reflect.DeepEqual(was.Labels, pod.Labels) || !reflect.DeepEqual(was.Spec, pod.Spec)) {
+	if was != nil && (!reflect.DeepEqual(was.Labels, pod.Labels) || !reflect.DeepEqual(was.Spec, pod.Spec) || saysOnTheSide(was) != saysOnTheSide(pod)) {
 		return true
 	}
 	switch c.last.kind {
+	case "Job": // which may have become a hook, or none
+		ref := metav1.GetControllerOf(pod)
+		return ref != nil && ref.Kind == "Job"
 	case "PodSequence", "ClusterPodSequence", "Namespace":
 		return true
 	case "Node":

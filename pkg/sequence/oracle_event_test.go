@@ -294,6 +294,7 @@ func (c *comparison) count() {
 	}
 	c.seen["events"]++
 	c.countMissing()
+	c.countHooks()
 	see("pods that were ready before their node booted", len(c.oracle.outlivedNow) > 0)
 	c.countTrials()
 	c.countReached()

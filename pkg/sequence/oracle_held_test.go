@@ -50,7 +50,7 @@ func (o *oracle) liftable(p *corev1.Pod) bool {
 	if len(p.Spec.SchedulingGates) == 0 {
 		return false
 	}
-	if isOurs(p.Namespace, p.Labels) || asksByName(p) {
+	if isOurs(p.Namespace, p.Labels) || asksByName(p) || o.isOnTheSide(p) {
 		return true // the worlds have no gate but the default one
 	}
 	for _, v := range o.views {

@@ -7,7 +7,7 @@ import (
 
 // lacks reports whether the pod asks for a sequence that is not there: by name, or because its namespace wants every pod to have one.
 func (o *oracle) lacks(p *corev1.Pod) bool {
-	if o.uninstalled || isOurs(p.Namespace, p.Labels) {
+	if o.uninstalled || isOurs(p.Namespace, p.Labels) || o.isOnTheSide(p) {
 		return false
 	}
 	ours := p.Spec.SchedulerName == oracleScheduler

@@ -424,7 +424,7 @@ func groupOf(v *view, p *corev1.Pod) int {
 		if !makesSense(g) || !v.in(i, p.Namespace) {
 			continue
 		}
-		if slices.Contains(g.Pods, p.Name) || (g.PodSelector != nil && oracleSelects(g.PodSelector, p.Labels)) {
+		if slices.Contains(g.Pods, p.Name) || (g.PodSelector != nil && oracleSelects(g.PodSelector, p.Labels) && !v.oracle.isOnTheSide(p)) {
 			return i
 		}
 	}

@@ -67,7 +67,7 @@ func placedIn(v *view, w metav1.Object) int {
 	if owner := metav1.GetControllerOf(w); owner != nil && isKind(w, "ReplicaSet") && ownerKind(owner) == "Deployment" {
 		return -1
 	}
-	if isOurs(w.GetNamespace(), templateOf(w).Labels) {
+	if isOurs(w.GetNamespace(), templateOf(w).Labels) || saysOnTheSide(w) || saysOnTheSide(templateOf(w)) && isKind(w, "Job") {
 		return -1
 	}
 	for i, g := range v.Spec.PodGroups {

@@ -164,6 +164,7 @@ func (w *randomWorld) change(c *comparison, p *corev1.Pod) {
 		return
 	}
 	w.aside(func() { w.changeReached(p) })
+	w.asideBy(9, func() { w.changeHook(p) })
 	w.put("Pod", p)
 }
 

@@ -42,7 +42,9 @@ func (w *randomWorld) stepWorkloads(*comparison) []event {
 	namespace := w.anyNamespace()
 	key := oracleName(namespace, name)
 	if w.objects[kind][key] == nil {
-		w.put(kind, w.newWorkload(kind, namespace, name))
+		object := w.newWorkload(kind, namespace, name)
+		w.changeHookOf(object)
+		w.put(kind, object)
 		return nil
 	}
 	object := w.objects[kind][key].(runtime.Object).DeepCopyObject().(metav1.Object)
@@ -79,6 +81,7 @@ func (w *randomWorld) stepWorkloads(*comparison) []event {
 		}
 		return nil
 	}
+	w.changeHookOf(object)
 	w.put(kind, object)
 	return nil
 }

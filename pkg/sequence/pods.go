@@ -121,20 +121,22 @@ func (all namespaces) ensure(name string) *namespace {
 }
 
 // find is the pod as the engine knows it, or as much of it as can be worked out from the object.
-func (all namespaces) find(object *corev1.Pod) (p *pod, known bool) {
-	ns := all[object.Namespace]
-	if ns == nil {
-		return viewPod(object), false
+func (k *knowledge) find(object *corev1.Pod) (p *pod, known bool) {
+	ns := k.namespaces[object.Namespace]
+	if ns != nil {
+		p = ns.pods[object.Name]
 	}
-	p = ns.pods[object.Name]
 	if p != nil && !inventory.Newer(object.ResourceVersion, p.ResourceVersion) {
 		return p, true
 	}
 	unseen := viewPod(object)
+	unseen.OfHook = k.workloads.isOfHook(unseen.Pod)
 	if p != nil && p.UID == object.UID && p.SameVerdict(unseen.Pod) {
 		return p, true
 	}
-	unseen.setMemberships(ns.place(unseen))
+	if ns != nil {
+		unseen.setMemberships(ns.place(unseen))
+	}
 	return unseen, false
 }
 

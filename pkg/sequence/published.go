@@ -105,7 +105,7 @@ func (x *existing) join(p *pod, selected bool, set *settings) spec.Join {
 	}
 	j := spec.Join{
 		Ours: set.isOurs(p), Gated: set.hasLiftableGate(p), Named: spec.NamedSequence(&p.Labels),
-		Required: x.requires(p.Namespace), Selected: selected,
+		Required: x.requires(p.Namespace), Selected: selected, Unordered: p.IsUnordered(),
 	}
 	if j.Named != "" {
 		_, j.Exists = x.sequences.Load(types.NamespacedName{Namespace: p.Namespace, Name: j.Named})

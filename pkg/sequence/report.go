@@ -249,7 +249,7 @@ func (e *Engine) Outdated(object *corev1.Pod) string {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 
-	p, known := e.namespaces.find(object)
+	p, known := e.find(object)
 	if !known {
 		return ""
 	}

@@ -250,6 +250,10 @@ func (s *scenario) parsePod(t *testing.T, d *datadriven.TestData, name string) *
 			p.Spec.NodeName = value
 		case "ended-by-kubelet": // its program exited 0 when it was asked to stop
 			endedByKubelet(p)
+		case "hook":
+			metav1.SetMetaDataAnnotation(&p.ObjectMeta, "helm.sh/hook", strings.Join(arg.Vals, ","))
+		case "argocd-hook":
+			metav1.SetMetaDataAnnotation(&p.ObjectMeta, "argocd.argoproj.io/hook", strings.Join(arg.Vals, ","))
 		case "terminating":
 			p.DeletionTimestamp = ptr.To(s.now())
 		case "tried":

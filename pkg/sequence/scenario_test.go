@@ -38,7 +38,7 @@ import (
 //	remove-sequence NAME
 //	pod NAME [in=NS] [uid=U] [labels=(k=v,k=v)] [scheduler=S] [gates=(g,g)] [bound] [node=N] [probed] [crashing] [ready] [ready-at=D] [bound-at=D]
 //	         [created=D] [phase=P] [ended-by-kubelet] [terminating] [tried] [owner=KIND/NAME] [released-by=(SEQUENCE,GROUP)] [revision=R] [pinned=N]
-//	         [node-selector=(k=v)] [tolerates=KEY]
+//	         [node-selector=(k=v)] [tolerates=KEY] [hook=(H,H)] [argocd-hook=(H,H)]    of Helm and of Argo CD
 //	         [requests=(RESOURCE=N,...)] [priority=N]
 //	remove-pod NAME
 //	deployment | replicaset | statefulset | daemonset | job | replicationcontroller NAME ...    see scenario_objects_test.go

@@ -24,7 +24,7 @@ import (
 //	deployment, replicaset, replicationcontroller  replicas=N
 //	statefulset    replicas=N start=N update=REVISION partition=N on-delete parallel
 //	daemonset      desired=N updated=N template-generation=N on-delete  its controller counts all that it wants as ready
-//	job            parallelism=N completions=N complete failed
+//	job            parallelism=N completions=N complete failed hook=(H,H) argocd-hook=(H,H)
 func (s *scenario) parseWorkload(t *testing.T, d *datadriven.TestData, name string) metav1.Object {
 	w := map[string]metav1.Object{
 		"deployment": &appsv1.Deployment{}, "replicaset": &appsv1.ReplicaSet{}, "statefulset": &appsv1.StatefulSet{},
@@ -52,6 +52,10 @@ func (s *scenario) parseWorkload(t *testing.T, d *datadriven.TestData, name stri
 			w.SetNamespace(value)
 		case "template":
 			addLabels(template.Labels, arg.Vals)
+		case "hook":
+			w.SetAnnotations(map[string]string{"helm.sh/hook": strings.Join(arg.Vals, ",")})
+		case "argocd-hook":
+			w.SetAnnotations(map[string]string{"argocd.argoproj.io/hook": strings.Join(arg.Vals, ",")})
 		case "image":
 			template.Spec.Containers = []corev1.Container{{Name: "main", Image: value}}
 		case "node-selector":

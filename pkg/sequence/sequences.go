@@ -27,7 +27,7 @@ func (s *sequence) place(p *pod, groups spec.NamespaceGroups) (membership, bool)
 	if p.Terminating {
 		return membership{}, false
 	}
-	group, ok := s.GroupOf(p.Namespace, p.Name, &p.Labels, groups)
+	group, ok := s.GroupOf(p.Namespace, p.Name, &p.Labels, p.IsUnordered(), groups)
 	return membership{sequence: s, group: group}, ok
 }
 

@@ -72,13 +72,13 @@ func (c *Config) IsSelectable(namespace string) bool {
 }
 
 // liftable returns the gates of a pod that may be lifted when nothing holds it: those of its sequences, and, of a pod that names a
-// PodSequence, the default gate, which it may have been given for that. Of a pod of PodSequence itself these are all that anybody may
-// lift, for it has no sequence that would.
+// PodSequence, the default gate, which it may have been given for that. Of a pod of PodSequence itself, and of one of a hook that no order
+// concerns, these are all that anybody may lift, for it has no sequence that would.
 func (set *settings) liftable(p *inventory.Pod, memberships []membership) []string {
 	if len(p.Gates()) == 0 {
 		return nil
 	}
-	isOwn := spec.IsOwn(set.InstallationNamespace, p.Namespace, &p.Labels)
+	isOwn := spec.IsOwn(set.InstallationNamespace, p.Namespace, &p.Labels) || p.IsUnordered()
 	isNamed := spec.NamedSequence(&p.Labels) != ""
 	var lift []string
 	for _, gate := range p.Gates() {

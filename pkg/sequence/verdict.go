@@ -92,11 +92,11 @@ func (e *Engine) WaitsFor(later, earlier *corev1.Pod) bool {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 
-	p, _ := e.namespaces.find(later)
+	p, _ := e.find(later)
 	if len(p.memberships()) == 0 {
 		return false
 	}
-	awaited, _ := e.namespaces.find(earlier)
+	awaited, _ := e.find(earlier)
 	return slices.ContainsFunc(p.memberships(), func(m membership) bool {
 		other, is := awaited.membershipIn(m.sequence)
 		return is && m.holdFacts().IsRevocable() && m.sequence.groups[m.group].Awaited.Has(other.group) && e.nodes.applies(other, awaited.Node)
@@ -187,7 +187,7 @@ func (e *Engine) Lift(key types.NamespacedName) Lift {
 		seen = p.firstSeen // whoever schedules it asks again when the gates are gone
 	}
 	return Lift{
-		UID: p.UID, Pod: Identity{key.Namespace, key.Name, &p.Labels}, Gates: e.settings.liftable(p.Pod, p.memberships()),
+		UID: p.UID, Pod: Identity{key.Namespace, key.Name, &p.Labels, p.IsUnordered()}, Gates: e.settings.liftable(p.Pod, p.memberships()),
 		Proof: proofOf(p.UID, p.memberships(), false), FirstSeen: e.published.firstSeenIn(p.Namespace, seen),
 		Now: e.published.firstSeenIn(p.Namespace, e.questions.nowMoment()),
 	}
@@ -346,7 +346,7 @@ func (p *Placement) Few(limit int) (nodes sets.Set[string], few bool) {
 	}
 	defer e.mu.RUnlock()
 
-	known, _ := e.namespaces.find(p.pod)
+	known, _ := e.find(p.pod)
 	switch {
 	case known.class != nil && known.class.nodes.Open+known.class.nodes.Lacking <= limit:
 		nodes = make(sets.Set[string], known.class.nodes.Open)
@@ -391,7 +391,7 @@ func (e *Engine) Decide(object *corev1.Pod) report.Decision {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 
-	p, known := e.namespaces.find(object)
+	p, known := e.find(object)
 	d := e.decision(p)
 	if d.Held && !known {
 		e.ReportWhenSeen(object)

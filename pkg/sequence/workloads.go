@@ -70,6 +70,15 @@ func (all *workloads) ownerOf(p *pod) owner {
 	return owner{workload: controller, revision: controller.RevisionOf(p.Pod)}
 }
 
+// isOfHook reports whether the Job that owns a pod is a hook that no order concerns.
+func (all *workloads) isOfHook(p *inventory.Pod) bool {
+	if p.OwnerUID == "" || !p.OwnerKnown {
+		return false
+	}
+	job := all.byUID[p.OwnerUID]
+	return job != nil && job.Hook && job.Namespace == p.Namespace
+}
+
 // podsOf are the pods whose counting depends on the workload: its own, and those of a Deployment's ReplicaSets.
 func (all *workloads) podsOf(w *workload) []*pod {
 	var pods []*pod

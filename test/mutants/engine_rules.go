@@ -114,7 +114,7 @@ func ofReadiness() []mutant {
 			"a group is ready while its workload is being deleted", engine, ""},
 		{inventoryPath + "workload.go", "(w.Terminating && !w.Complete)", "w.Terminating",
 			"a complete Job that is being deleted keeps its group from being ready", engine, ""},
-		{inventoryPath + "workload.go", "return w.Kind != KindReplicaSet || w.Owner == \"\" }", "return !w.Terminating && (w.Kind != KindReplicaSet || w.Owner == \"\") }",
+		{inventoryPath + "workload.go", "return (w.Kind != KindReplicaSet || w.Owner == \"\") && !w.Hook }", "return !w.Terminating && (w.Kind != KindReplicaSet || w.Owner == \"\") && !w.Hook }",
 			"a workload that is being deleted expects no pods", engine, ""},
 		{inventoryPath + "workload.go", "return (severalNamespaces && w.NamespaceGoing) || (w.Terminating", "return (severalNamespaces && w.Terminating && !w.Complete) || (w.Terminating",
 			"a group is ready while the namespace of one of its workloads is being deleted", engine, ""},

@@ -81,6 +81,9 @@ func (v *version) followWorkload(was *workloadFacts, w *world, e event) {
 		} else {
 			v.house(f)
 		}
+		if f.job != nil {
+			v.followHook(f, w)
+		}
 		if !e.deleted {
 			v.noteComplete(f)
 		}

@@ -47,7 +47,7 @@ func (ns *namespace) loseJob(f *workloadFacts) {
 			ns.replaced.Insert(other.uid)
 		}
 	}
-	if f.job.failed && !byDeletion && !ns.superseded(f) && !ns.replaced.Has(f.uid) {
+	if f.job.failed && !f.aside && !byDeletion && !ns.superseded(f) && !ns.replaced.Has(f.uid) {
 		l := &lost{
 			NamespacedName: f.NamespacedName, uid: f.uid, created: f.created, cronJob: cronJob, labels: f.template,
 			of:       func(g groupFacts) int { return max(1, f.expects(g.reached)) },
@@ -103,7 +103,7 @@ func (l *lost) isSucceededBy(f *workloadFacts) bool {
 	case l.cronJob != (owner{}): // which may have been created again
 		return l.cronJob.kind == f.owner.kind && l.cronJob.name == f.owner.name && f.youngerThan(l.created, l.Name)
 	}
-	return !l.failedAt.IsZero() && f.created.After(l.failedAt) && samePurpose(f.template, l.labels) && !l.peers.Has(f.Name)
+	return !l.failedAt.IsZero() && !f.aside && f.created.After(l.failedAt) && samePurpose(f.template, l.labels) && !l.peers.Has(f.Name)
 }
 
 // samePurpose compares the labels of two templates, but for those that differ from Job to Job and from version to version.
@@ -120,7 +120,7 @@ func samePurpose(a, b labels.Set) bool {
 
 // losePod notes a pod that goes: it is being deleted, or gone.
 func (ns *namespace) losePod(p *podFacts) {
-	if p.failed && p.owner.uid == "" && !p.terminating {
+	if p.failed && p.owner.uid == "" && !p.aside && !p.terminating {
 		ns.lost = append(ns.lost, &lost{
 			NamespacedName: p.NamespacedName, uid: p.uid, pod: true, labels: p.labels, of: func(groupFacts) int { return 1 },
 		})

@@ -123,6 +123,10 @@ func randomSteps(random *rand.Rand) []step {
 		if random.IntN(2) == 0 {
 			owned = of([]string{letter + "-set-0", letter + "-set-1", letter, "unknown"}[random.IntN(4)])
 		}
+		aside := func(*corev1.Pod) {}
+		if (i+first)%9 == 0 {
+			aside = ofHook([]string{"pre-delete", "test", "post-install"}[i%3])
+		}
 		kept := func(*corev1.Pod) {}
 		if random.IntN(10) == 0 {
 			kept = static
@@ -147,7 +151,7 @@ func randomSteps(random *rand.Rand) []step {
 			case roll == 11:
 				ownReplicaSet(fmt.Sprintf("%s-set-%d", letter, replicas%2), []string{"a", "b"}[replicas%2], replicas)(s)
 			case !exists:
-				create(name, gated, label, names, owned, ours, kept)(s)
+				create(name, gated, label, names, owned, ours, aside, kept)(s)
 			case roll < 2:
 				bind(name)(s)
 			case roll < 6:
@@ -251,7 +255,7 @@ func readAloud(history History) (violations []string, asked int) {
 
 // lacks names what requires a sequence that is not there: the sequence itself, or the namespace.
 func (w aloud) lacks(sequences []*sequenceFacts, p *podFacts) (missing []string) {
-	if !w.installed || oursAloud(p.Namespace, p.labels) {
+	if !w.installed || oursAloud(p.Namespace, p.labels) || w.asideAloud(p) {
 		return nil
 	}
 	name := p.labels[v1alpha1.SequenceLabel]
@@ -317,7 +321,15 @@ func (w aloud) groupOf(s *sequenceFacts, p *podFacts) int {
 	if oursAloud(p.Namespace, p.labels) {
 		return -1
 	}
-	return slices.IndexFunc(s.groups, func(g groupFacts) bool { return w.livesIn(g, p.Namespace) && g.takes(p) })
+	return slices.IndexFunc(s.groups, func(g groupFacts) bool {
+		return w.livesIn(g, p.Namespace) && g.takes(p) && (g.selector == nil || !w.asideAloud(p))
+	})
+}
+
+// asideAloud looks for the mark of a hook on a pod, or on what owns it.
+func (w aloud) asideAloud(p *podFacts) bool {
+	owner := w.workloads[p.owner.uid]
+	return p.aside || owner != nil && owner.aside
 }
 
 // wantedAloud lists the names that a StatefulSet gives its pods.

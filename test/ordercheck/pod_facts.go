@@ -34,6 +34,7 @@ type podFacts struct {
 	probed        bool // some container, sidecars aside, has a readiness probe
 	// static reports that kubelet runs it from a file: the Node that owns it does not replace it.
 	static bool
+	aside  bool // its annotations say that it is a hook which is no part of the start
 	// proof says which sequences released the pod, in which groups. Only the start of the watch believes it.
 	proof []string
 }
@@ -67,6 +68,7 @@ func factsOfPod(pod *corev1.Pod) facts {
 		owner:          controllerOf(pod),
 		terminating:    pod.DeletionTimestamp != nil,
 		static:         isStatic(pod),
+		aside:          isAside(pod),
 		proof:          proofOn(pod),
 	}
 	if f.succeeded && isDisrupted(pod, corev1.PodReasonTerminationByKubelet) {
@@ -152,7 +154,7 @@ func (f *podFacts) says(other facts) bool {
 	o, ok := other.(*podFacts)
 	return ok && f.uid == o.uid && f.schedulerName == o.schedulerName && f.node == o.node &&
 		f.ready == o.ready && f.succeeded == o.succeeded && f.failed == o.failed && f.readyAt.Equal(o.readyAt) && f.marks.same(o.marks) &&
-		f.owner == o.owner && f.terminating == o.terminating &&
+		f.owner == o.owner && f.terminating == o.terminating && f.aside == o.aside &&
 		slices.Equal(f.gates, o.gates) && maps.Equal(f.labels, o.labels)
 }
 

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
@@ -74,11 +75,14 @@ type requirements struct {
 	// requiring are the namespaces that require a sequence.
 	requiring map[string]moment
 	retired   []retired
+	// asides are the Jobs that are hooks and no part of the start.
+	asides sets.Set[types.UID]
 }
 
 func newRequirements() requirements {
 	return requirements{
 		present: map[types.NamespacedName]types.UID{}, gone: map[types.NamespacedName]moment{}, requiring: map[string]moment{},
+		asides: sets.New[types.UID](),
 	}
 }
 
@@ -136,7 +140,7 @@ type lack struct {
 func (r *requirements) lacksNamed(p *pod) (lack, bool) {
 	name := types.NamespacedName{Namespace: p.Namespace, Name: p.labels[v1alpha1.SequenceLabel]}
 	_, exists := r.present[name]
-	if name.Name == "" || exists || r.installed == nil || isOurs(p.Namespace, p.labels) {
+	if name.Name == "" || exists || r.installed == nil || isOurs(p.Namespace, p.labels) || r.isAside(p.podFacts) {
 		return lack{}, false
 	}
 	what := "had never existed"
@@ -152,7 +156,7 @@ func (r *requirements) lacksNamed(p *pod) (lack, bool) {
 // lacksAny returns what a pod lacks that no sequence has, if its namespace requires one.
 func (r *requirements) lacksAny(p *pod, inForce []*version) (lack, bool) {
 	required, is := r.requiring[p.Namespace]
-	if !is || r.installed == nil || isOurs(p.Namespace, p.labels) {
+	if !is || r.installed == nil || isOurs(p.Namespace, p.labels) || r.isAside(p.podFacts) {
 		return lack{}, false
 	}
 	for _, v := range inForce {
@@ -162,7 +166,7 @@ func (r *requirements) lacksAny(p *pod, inForce []*version) (lack, bool) {
 	}
 	since := lastOf(*r.installed, required, p.labelledSince)
 	for _, v := range r.retired {
-		if _, member := v.groupOf(p.podFacts, v.groupsIn(p.Namespace)); member {
+		if _, member := v.groupOf(p.podFacts, false, v.groupsIn(p.Namespace)); member {
 			since = lastOf(since, v.at)
 		}
 	}

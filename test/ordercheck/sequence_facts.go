@@ -246,13 +246,13 @@ func (f *sequenceFacts) groupsIn(namespace string, labelled labels.Set) []int {
 }
 
 // groupOf returns the index of the first group that takes the pod, and whether there is one. in are the groups whose members may
-// live in its namespace.
-func (f *sequenceFacts) groupOf(pod *podFacts, in []int) (int, bool) {
+// live in its namespace. Only a group that names it takes a pod that is aside.
+func (f *sequenceFacts) groupOf(pod *podFacts, aside bool, in []int) (int, bool) {
 	if isOurs(pod.Namespace, pod.labels) {
 		return 0, false
 	}
 	for _, g := range in {
-		if f.groups[g].takes(pod) {
+		if f.groups[g].takes(pod) && !(aside && f.groups[g].selector != nil) {
 			return g, true
 		}
 	}

@@ -182,6 +182,11 @@ func static(p *corev1.Pod) {
 	p.OwnerReferences = []metav1.OwnerReference{controlledBy("v1", "Node", "uid-of-node-1")}
 }
 
+// ofHook makes a pod a hook of Helm.
+func ofHook(hooks string) podEdit {
+	return func(p *corev1.Pod) { metav1.SetMetaDataAnnotation(&p.ObjectMeta, "helm.sh/hook", hooks) }
+}
+
 func inNamespace(namespace string) podEdit { return func(p *corev1.Pod) { p.Namespace = namespace } }
 
 func scheduledBy(name string) podEdit { return func(p *corev1.Pod) { p.Spec.SchedulerName = name } }

@@ -135,7 +135,7 @@ func (t *track) take(e event, spec *sequenceFacts, in []int, before bool) {
 	if !t.was.ready && e.pod.ready && t.Ready == nil {
 		t.Ready = at
 	}
-	if group, ok := spec.groupOf(e.pod, in); ok {
+	if group, ok := spec.groupOf(e.pod, e.pod.aside, in); ok {
 		t.member = true
 		t.Group = Group{
 			Index: group, Name: spec.groups[group].name, DependsOn: spec.groups[group].dependsOn, label: spec.groups[group].label,

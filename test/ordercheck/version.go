@@ -249,7 +249,7 @@ func (v *version) displace(name types.NamespacedName) {
 
 // house finds the group that expects a workload's pods.
 func (v *version) house(f *workloadFacts) {
-	if group, ok := v.placeOf(f.template, v.groupsIn(f.Namespace)); ok && !isOurs(f.Namespace, f.template) {
+	if group, ok := v.placeOf(f.template, v.groupsIn(f.Namespace)); ok && !isOurs(f.Namespace, f.template) && !f.aside {
 		v.homes[f.uid] = place{f.Namespace, group}
 	} else {
 		delete(v.homes, f.uid)
@@ -258,7 +258,7 @@ func (v *version) house(f *workloadFacts) {
 
 // groupOf returns the index of the group that takes the pod, and whether there is one.
 func (v *version) groupOf(p *podFacts) (int, bool) {
-	return v.sequenceFacts.groupOf(p, v.groupsIn(p.Namespace))
+	return v.sequenceFacts.groupOf(p, v.world.isAside(p), v.groupsIn(p.Namespace))
 }
 
 // governs reports whether somebody could have held the pod: our scheduler, or the gate while the sequence was in force. Nobody can hold

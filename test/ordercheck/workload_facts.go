@@ -32,6 +32,7 @@ type workloadFacts struct {
 	revision    revisionOf     // which of its pods are of its current revision
 	ordinals    ordinals       // of a StatefulSet
 	job         *jobFacts      // of a Job
+	aside       bool           // it is a Job that is a hook and no part of the start
 	statusOnly  workloadStatus // for says
 }
 
@@ -168,6 +169,7 @@ func factsOfJob(j *batchv1.Job) facts {
 		template: j.Spec.Template.Labels,
 		expected: min(parallelism, job.completions),
 		job:      job,
+		aside:    isAside(j) || isAside(&j.Spec.Template),
 	})
 }
 
@@ -190,7 +192,7 @@ func (f *workloadFacts) String() string { return f.kind + " " + f.Name }
 // Job's template cannot change.
 func (f *workloadFacts) says(other facts) bool {
 	o, ok := other.(*workloadFacts)
-	return ok && f.uid == o.uid && f.generation == o.generation && f.statusOnly == o.statusOnly
+	return ok && f.uid == o.uid && f.generation == o.generation && f.statusOnly == o.statusOnly && f.aside == o.aside
 }
 
 func (f *workloadFacts) as(e event) event {

@@ -197,6 +197,7 @@ func unindex[K comparable](by map[K]map[string]*pod, key K, p *pod) {
 
 func (w *world) putWorkload(f *workloadFacts, deleted bool) {
 	ns := w.in(f.Namespace)
+	w.putHook(f, deleted)
 	if deleted {
 		ns.loseJob(f)
 		delete(ns.workloads, f.uid)

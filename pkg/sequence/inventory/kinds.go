@@ -154,6 +154,7 @@ func viewJob(w *Workload, o *batchv1.Job) {
 		ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Labels: o.Spec.Template.Labels, Annotations: o.Spec.Template.Annotations},
 		Spec:       o.Spec.Template.Spec,
 	})
+	w.Hook = IsUnorderedHook(o.Annotations) || IsUnorderedHook(o.Spec.Template.Annotations)
 	parallelism := int(ptr.Deref(o.Spec.Parallelism, 1))
 	completions := parallelism
 	if o.Spec.Completions != nil {

@@ -53,14 +53,17 @@ type Pod struct {
 	Nominated   bool // it has no node, and room is kept for it on one (status.nominatedNodeName)
 	Tried       bool // it has no node, and a scheduler has looked for one
 	// Mirror reports that kubelet made it of a static pod: no scheduler placed it, nobody can hold it, and no controller replaces it.
-	Mirror     bool
-	Failed     bool // or ended by its kubelet, see wasEndedByKubelet
-	Succeeded  bool
-	Ready      bool // condition Ready, or succeeded
-	Crashing   bool // some container, sidecars aside, is restarted again and again, see IsCrashing
-	Unprobed   bool // none of its containers, sidecars aside, has a readiness probe
-	hasStarted bool // its phase is Running or Succeeded
-	nodeGone   bool // it is bound to a node that does not exist
+	Mirror bool
+	// Hook reports that it is a hook that no order concerns, as its own annotations say, see IsUnorderedHook. OfHook reports that the Job
+	// that owns it is one, as far as that Job is known: whoever enters the pod sets it.
+	Hook, OfHook bool
+	Failed       bool // or ended by its kubelet, see wasEndedByKubelet
+	Succeeded    bool
+	Ready        bool // condition Ready, or succeeded
+	Crashing     bool // some container, sidecars aside, is restarted again and again, see IsCrashing
+	Unprobed     bool // none of its containers, sidecars aside, has a readiness probe
+	hasStarted   bool // its phase is Running or Succeeded
+	nodeGone     bool // it is bound to a node that does not exist
 }
 
 // common is what many pods have alike. It is never written to: they share it.
@@ -99,6 +102,7 @@ func viewPod(p *corev1.Pod, requests func(*corev1.Pod) Resources) Pod {
 		Nominated:       p.Spec.NodeName == "" && p.Status.NominatedNodeName != "",
 		Tried:           p.Spec.NodeName == "" && wasTried(p),
 		Mirror:          IsMirror(p),
+		Hook:            IsUnorderedHook(p.Annotations),
 		Failed:          HasFailed(p),
 		Succeeded:       HasSucceeded(p),
 		proof:           proofMarks(p),
@@ -285,6 +289,9 @@ func HasSucceeded(p *corev1.Pod) bool {
 	return p.Status.Phase == corev1.PodSucceeded && !wasEndedByKubelet(p)
 }
 
+// IsUnordered reports whether the pod is of a hook that no order concerns.
+func (p *Pod) IsUnordered() bool { return p.Hook || p.OfHook }
+
 // IsReplaced reports whether a pod failed and its controller replaces it, as IsReplaced of its facts does.
 func IsReplaced(p *corev1.Pod) bool {
 	return HasFailed(p) && metav1.GetControllerOfNoCopy(p) != nil && !IsMirror(p)
@@ -313,7 +320,7 @@ func (p *Pod) ProofMarks() []string { return p.proof.list() }
 
 // SameMembership reports whether both versions belong to the same groups of any sequences, and count there the same way.
 func (p *Pod) SameMembership(other *Pod) bool {
-	return p.Terminating == other.Terminating && p.OwnerUID == other.OwnerUID && p.OwnerKnown == other.OwnerKnown &&
+	return p.Terminating == other.Terminating && p.Hook == other.Hook && p.OwnerUID == other.OwnerUID && p.OwnerKnown == other.OwnerKnown &&
 		p.Labels.Equal(&other.Labels) && slices.Equal(p.PodGroups(), other.PodGroups())
 }
 

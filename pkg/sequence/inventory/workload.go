@@ -60,6 +60,9 @@ type Workload struct {
 	KeepsOldPods bool
 	Pause        Pause
 
+	// Hook marks a Job that is a hook which no order concerns, see IsUnorderedHook.
+	Hook bool
+
 	Complete    bool // Jobs only
 	CompletedAt time.Time
 	Failed      bool
@@ -104,9 +107,9 @@ func CompareWorkloads(a, b WorkloadKey) int {
 	return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Name, b.Name))
 }
 
-// Counts reports whether the workload says by itself what to expect. A Deployment speaks for its ReplicaSets. A workload that
-// is being deleted expects what it expected, until it is gone.
-func (w *Workload) Counts() bool { return w.Kind != KindReplicaSet || w.Owner == "" }
+// Counts reports whether the workload says by itself what to expect. A Deployment speaks for its ReplicaSets, and nobody expects pods of a
+// hook that no order concerns. A workload that is being deleted expects what it expected, until it is gone.
+func (w *Workload) Counts() bool { return (w.Kind != KindReplicaSet || w.Owner == "") && !w.Hook }
 
 // IsGoing reports whether the workload is being deleted before its work is done. What goes away satisfies nobody. A complete Job has done
 // its work, and whoever deletes it takes nothing back. In a group of several namespaces the workload also goes with its namespace, complete

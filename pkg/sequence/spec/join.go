@@ -29,11 +29,16 @@ type Join struct {
 	Exists bool
 	// Required reports whether the namespace of the pod requires a sequence, and Selected whether some sequence selects the pod.
 	Required, Selected bool
+	// Unordered reports that the pod is of a hook that no order concerns.
+	Unordered bool
 }
 
-// Missing returns what the pod waits for. Pods that nobody can hold wait for nothing.
+// Missing returns what the pod waits for. Pods that nobody can hold wait for nothing, nor do those of hooks that no order concerns: whoever
+// deletes a release deletes its sequence before he runs the last hooks.
 func (j Join) Missing() Missing {
 	switch {
+	case j.Unordered:
+		return NothingMissing
 	case j.Named != "" && !j.Exists && (j.Ours || j.Gated):
 		return NamedMissing
 	case j.Required && !j.Selected && j.Ours:

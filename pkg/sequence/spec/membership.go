@@ -5,8 +5,8 @@ import (
 )
 
 // GroupOf returns the group of a pod that is not terminating: the first that names or selects it. A pod of PodSequence itself has
-// none. groups are those of its namespace.
-func (s *Sequence) GroupOf(namespace, name string, podLabels labels.Labels, groups NamespaceGroups) (group int, ok bool) {
+// none, and groups by label have no pods of hooks that no order concerns. groups are those of its namespace.
+func (s *Sequence) GroupOf(namespace, name string, podLabels labels.Labels, unordered bool, groups NamespaceGroups) (group int, ok bool) {
 	if s.isOwn(namespace, podLabels) {
 		return 0, false
 	}
@@ -14,6 +14,9 @@ func (s *Sequence) GroupOf(namespace, name string, podLabels labels.Labels, grou
 	limit := len(s.Groups)
 	if len(naming) > 0 {
 		limit = naming[0]
+	}
+	if unordered {
+		limit = 0
 	}
 	if i, ok := s.selecting(podLabels, limit, groups); ok {
 		return i, true

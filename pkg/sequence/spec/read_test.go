@@ -179,7 +179,7 @@ func TestReadCluster(t *testing.T) {
 	assert.Equal(t, 0, broken.Unreadable[0].Group)
 	s := Compile(broken, nil)
 	assert.True(t, s.Groups[0].Unreadable, "so that what comes after it stays held")
-	group, ok := s.GroupOf("web", "any", labels.Set{}, s.GroupsIn("web", nil, false))
+	group, ok := s.GroupOf("web", "any", labels.Set{}, false, s.GroupsIn("web", nil, false))
 	assert.True(t, ok)
 	assert.Equal(t, 1, group)
 }

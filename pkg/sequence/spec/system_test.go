@@ -59,7 +59,7 @@ func TestPodsOfPodSequenceItselfBelongToNoGroup(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := everything(test.namespace).InstalledIn(test.installation)
 			groups := s.GroupsIn(test.namespace, nil, true)
-			_, isMember := s.GroupOf(test.namespace, "any", test.labels, groups)
+			_, isMember := s.GroupOf(test.namespace, "any", test.labels, false, groups)
 			assert.Equal(t, test.want, isMember)
 			_, isMember = s.GroupOfTemplate(test.namespace, test.labels, groups)
 			assert.Equal(t, test.want, isMember, "a workload")

@@ -50,6 +50,9 @@ func templates(s *snapshot.Snapshot, prepare func(pod *corev1.Pod)) []*template 
 			t := &template{kind: kind.Kind, object: object}
 			for _, name := range podNames(object) {
 				pod := podOf(object.GetNamespace(), name, spec)
+				if sequence.IsUnorderedHook(object.GetAnnotations()) {
+					pod.Annotations = object.GetAnnotations() // they count for the pods of a Job
+				}
 				prepare(pod)
 				t.pods = append(t.pods, pod)
 			}

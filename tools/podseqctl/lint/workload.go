@@ -18,10 +18,15 @@ func (l *linter) template(t *template) {
 	if len(t.pods) == 0 {
 		return
 	}
+	if t.isUnordered() {
+		return // nothing holds it, unless a group names it
+	}
 	l.ungoverned(t)
 	l.early(t)
 	l.label(t)
 	l.outranks(t)
+	l.hook(t)
+	l.notSelected(t)
 	if len(t.places[0]) > 1 {
 		var in []string
 		for _, place := range t.places[0] {

@@ -304,7 +304,7 @@ func (l *linter) membersOf(s *snapshot.Sequence, i int) (members, selected []*te
 		switch {
 		case slices.ContainsFunc(t.places, func(places []sequence.Place) bool { return slices.ContainsFunc(places, isMember) }):
 			members = append(members, t)
-		case bySelector && l.mayHave(s, i, t.object.GetNamespace()) && slices.ContainsFunc(t.pods, isSelected):
+		case bySelector && l.mayHave(s, i, t.object.GetNamespace()) && slices.ContainsFunc(t.pods, isSelected) && !t.isUnordered():
 			selected = append(selected, t)
 		}
 	}

@@ -1,0 +1,27 @@
+package sequence
+
+// A pod of a hook that no order concerns says so by its own annotations, or the Job that owns it does. The engine may come to know the pod
+// before it knows that Job. Until then the pod is a member of groups like any other, so that it waits rather than starts too early.
+
+// reviewHook enters the pods of a Job anew if the Job came, changed or went, and was or is a hook.
+func (k *knowledge) reviewHook(w *workload, tx *transaction) {
+	ns := k.namespaces[w.Namespace]
+	if ns == nil {
+		return
+	}
+	for _, p := range ns.pods {
+		if p.OwnerUID != w.UID || p.OfHook == k.workloads.isOfHook(p.Pod) {
+			continue
+		}
+		facts := *p.Pod
+		facts.OfHook = !facts.OfHook
+		view := &pod{Pod: &facts, unbound: bound}
+		if !view.Bound() {
+			view.unbound = &unbound{firstSeen: p.firstSeen, placed: p.placed}
+		}
+		p.markDirty(tx)
+		k.update(ns, p, view, true, nil, tx)
+		p.recordProofs(tx)
+		tx.entered = append(tx.entered, p)
+	}
+}
