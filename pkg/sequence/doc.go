@@ -33,7 +33,7 @@
 //	members.go                                who belongs to a sequence, in a namespace
 //	settle.go                                 what a transaction changed; that is published
 //	circle.go                                 which sequences wait for each other
-//	report.go, explain.go, turn.go            what status and people are told
+//	report.go, quota.go, explain.go, turn.go  what status and people are told
 //	decision.go
 //	publish.go                                what the scheduler may read
 //	dryrun.go, outoforder.go, podgroup.go     what one feature keeps

@@ -153,6 +153,9 @@ func (k *knowledge) problems(s *sequence) []spec.Problem {
 	if s.PerNode {
 		return problems
 	}
+	if p, ok := s.starvedByQuota(); ok {
+		problems = append(problems, p)
+	}
 	d := s.nodeless
 	for i := range (d.Passed &^ s.Skipped).All() {
 		if g := s.groups[i]; g.ContinueOnTimeout && !d.looksSatisfied(i) && d.timedOut(i, k.now) && !d.PassedAt(i).Before(d.deadline(i)) {

@@ -21,7 +21,7 @@ import (
 //
 // and further
 //
-//	deployment, replicaset, replicationcontroller  replicas=N
+//	deployment, replicaset, replicationcontroller  replicas=N [quota=(WORD,...)]    what its condition ReplicaFailure says
 //	statefulset    replicas=N start=N update=REVISION partition=N on-delete parallel
 //	daemonset      desired=N updated=N template-generation=N on-delete  its controller counts all that it wants as ready
 //	job            parallelism=N completions=N complete failed hook=(H,H) argocd-hook=(H,H)
@@ -105,10 +105,19 @@ func (s *scenario) setWorkload(t *testing.T, d *datadriven.TestData, w metav1.Ob
 	switch w := w.(type) {
 	case *appsv1.Deployment:
 		set["replicas"] = func() { w.Spec.Replicas = size() }
+		set["quota"] = func() {
+			w.Status.Conditions = []appsv1.DeploymentCondition{{Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Message: refusal(value)}}
+		}
 	case *appsv1.ReplicaSet:
 		set["replicas"] = func() { w.Spec.Replicas = size() }
+		set["quota"] = func() {
+			w.Status.Conditions = []appsv1.ReplicaSetCondition{{Type: appsv1.ReplicaSetReplicaFailure, Status: corev1.ConditionTrue, Message: refusal(value)}}
+		}
 	case *corev1.ReplicationController:
 		set["replicas"] = func() { w.Spec.Replicas = size() }
+		set["quota"] = func() {
+			w.Status.Conditions = []corev1.ReplicationControllerCondition{{Type: corev1.ReplicationControllerReplicaFailure, Status: corev1.ConditionTrue, Message: refusal(value)}}
+		}
 	case *appsv1.StatefulSet:
 		strategy := &w.Spec.UpdateStrategy
 		set["replicas"] = func() { w.Spec.Replicas = size() }
@@ -143,4 +152,9 @@ func (s *scenario) setWorkload(t *testing.T, d *datadriven.TestData, w metav1.Ob
 		d.Fatalf(t, "unknown argument %s", key)
 	}
 	set[key]()
+}
+
+// refusal is what the API server says of a pod that exceeds a quota.
+func refusal(quota string) string {
+	return `pods "db-1" is forbidden: exceeded quota: ` + quota + ", requested: pods=1, used: pods=3, limited: pods=3"
 }

@@ -47,6 +47,12 @@ func ofMissing() []mutant {
 			"a hook that installs a release waits for nobody", inventories, ""},
 		{"pkg/feed/interest.go", "\t\ti.addSequence(key, name, &i.none)\n", "",
 			"the Jobs of hooks are not known where no sequence is left", feed, ""},
+		{enginePath + "quota.go", " && d.heldFor(i, w.Namespace) > 0", "",
+			"a quota that somebody else uses up is said to be that of held pods", engine, ""},
+		{enginePath + "quota.go", "p.Namespace == namespace && !p.Bound()", "p.Namespace == namespace",
+			"pods that run are said to be held, and to use a quota up", engine, ""},
+		{"tools/podseqctl/lint/quota.go", "total.Cmp(hard) > 0", "total.Cmp(hard) >= 0",
+			"lint reports a quota that has just enough room", commands, ""},
 		{"tools/podseqctl/lint/hook.go", "ok && t != hook && at != first", "ok && t != hook",
 			"lint says that a hook waits for another one that runs before it", commands, ""},
 	}

@@ -258,6 +258,8 @@ func (s *fakeSource) add(t *testing.T, object *unstructured.Unstructured) {
 		s.Nodes = append(s.Nodes, o)
 	case *corev1.Namespace:
 		s.Namespaces = append(s.Namespaces, o)
+	case *corev1.ResourceQuota:
+		s.Quotas = append(s.Quotas, o)
 	case *corev1.Event:
 		o.InvolvedObject.UID = uidOf(o.InvolvedObject.Kind, o.InvolvedObject.Name)
 		s.Events = append(s.Events, o)

@@ -209,6 +209,8 @@ func enter(objects *snapshot.Objects, object *unstructured.Unstructured) {
 		objects.PriorityClasses = append(objects.PriorityClasses, o)
 	case *corev1.Namespace:
 		objects.Namespaces = append(objects.Namespaces, o)
+	case *corev1.ResourceQuota:
+		objects.Quotas = append(objects.Quotas, o)
 	case metav1.Object:
 		for _, kind := range sequence.WorkloadKinds() {
 			if kind.Resource.GroupVersion().WithKind(string(kind.Kind)) == object.GroupVersionKind() {

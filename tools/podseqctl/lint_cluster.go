@@ -3,7 +3,11 @@ package podseqctl
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"example.com/podsequence/tools/podseqctl/lint"
@@ -45,6 +49,7 @@ func (t *tool) lintCluster(ctx context.Context, args []string) (linted, error) {
 			kinds[s.Object.GetKind()]++
 		}
 	}
+	t.readQuotas(ctx, world)
 	t.tellUnread(world.Unread)
 	options := lint.Options{Only: only, Namespace: namespace, Kubernetes: t.kubernetesVersion(ctx)}
 	found.findings = append(found.findings, lint.World(world, options)...)
@@ -66,6 +71,43 @@ func (t *tool) snapshotToLint(ctx context.Context, namespace string) (*snapshot.
 		return nil, err
 	}
 	return t.snapshot(ctx, namespace)
+}
+
+// quotaSource is a source that reads quotas.
+type quotaSource interface {
+	// Quotas returns the quotas of a namespace.
+	Quotas(ctx context.Context, namespace string) ([]*corev1.ResourceQuota, error)
+}
+
+var _ quotaSource = &apiSource{}
+
+// readQuotas adds the quotas of all namespaces that were read. Lint does without those that may not be read.
+func (t *tool) readQuotas(ctx context.Context, world *snapshot.Snapshot) {
+	source, ok := t.source.(quotaSource)
+	if !ok {
+		return
+	}
+	for _, namespace := range slices.Sorted(maps.Keys(world.Complete)) {
+		quotas, err := source.Quotas(ctx, namespace)
+		if err != nil {
+			world.Unread = append(world.Unread, fmt.Sprintf("lint does not know the ResourceQuotas of namespace %s: %v", namespace, err))
+			continue
+		}
+		world.Quotas = append(world.Quotas, quotas...)
+	}
+}
+
+// Quotas returns the quotas of a namespace.
+func (s *apiSource) Quotas(ctx context.Context, namespace string) ([]*corev1.ResourceQuota, error) {
+	list, err := s.core.CoreV1().ResourceQuotas(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list ResourceQuotas: %w", err)
+	}
+	quotas := make([]*corev1.ResourceQuota, len(list.Items))
+	for i := range list.Items {
+		quotas[i] = &list.Items[i]
+	}
+	return quotas, nil
 }
 
 // versioned is a source that knows the version of the cluster.

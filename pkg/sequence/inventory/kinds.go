@@ -105,6 +105,9 @@ func viewDeployment(w *Workload, o *appsv1.Deployment) {
 	w.Observed = o.Status.ObservedGeneration >= o.Generation
 	w.AllCurrent = false // its pods are of several ReplicaSets; Revision is the UID of the newest
 	w.Pause = pauseOf(o)
+	for _, c := range o.Status.Conditions {
+		w.viewRefusal(c.Type == appsv1.DeploymentReplicaFailure, c.Status, c.Message)
+	}
 }
 
 func viewReplicaSet(w *Workload, o *appsv1.ReplicaSet) {
@@ -115,11 +118,25 @@ func viewReplicaSet(w *Workload, o *appsv1.ReplicaSet) {
 	w.Expected = int(ptr.Deref(o.Spec.Replicas, 1))
 	w.Observed = o.Status.ObservedGeneration >= o.Generation
 	w.Owner, _ = controllerOfKind(o, appsv1.GroupName, string(KindDeployment))
+	for _, c := range o.Status.Conditions {
+		w.viewRefusal(c.Type == appsv1.ReplicaSetReplicaFailure, c.Status, c.Message)
+	}
 }
 
 func viewReplicationController(w *Workload, o *corev1.ReplicationController) {
 	w.Expected = int(ptr.Deref(o.Spec.Replicas, 1))
 	w.Observed = o.Status.ObservedGeneration >= o.Generation
+	for _, c := range o.Status.Conditions {
+		w.viewRefusal(c.Type == corev1.ReplicationControllerReplicaFailure, c.Status, c.Message)
+	}
+}
+
+// viewRefusal reads from the condition ReplicaFailure which quota refuses pods. The plugin of the API server that keeps quotas writes:
+// pods "db-1" is forbidden: exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=3
+func (w *Workload) viewRefusal(isFailure bool, status corev1.ConditionStatus, message string) {
+	if _, quota, exceeded := strings.Cut(message, "exceeded quota: "); exceeded && isFailure && status == corev1.ConditionTrue {
+		w.QuotaExceeded = quota
+	}
 }
 
 func viewStatefulSet(w *Workload, o *appsv1.StatefulSet) {

@@ -58,7 +58,10 @@ type Workload struct {
 	// KeepsOldPods reports that it is a StatefulSet that starts its pods one after the other. Its controller replaces none of an older
 	// revision before that is ready.
 	KeepsOldPods bool
-	Pause        Pause
+	// QuotaExceeded is the name of a ResourceQuota that refuses its pods, with what they ask for, what is used and what is allowed; empty
+	// if none does, or if workloads of this kind do not say.
+	QuotaExceeded string
+	Pause         Pause
 
 	// Hook marks a Job that is a hook which no order concerns, see IsUnorderedHook.
 	Hook bool

@@ -170,6 +170,18 @@ func SplitPodGroups(names []string) spec.Problem {
 		"%s has pods in several groups: its pods are scheduled together, so these groups wait for each other; put all its pods into one group", first(names))}
 }
 
+// StarvedByQuota is about a group whose workload a ResourceQuota refuses pods, while so many pods of later groups are held in its namespace.
+// anywhere is as of nameOfWorkload.
+func StarvedByQuota(where Where, w *inventory.Workload, anywhere bool, held int) spec.Problem {
+	pods, count := fmt.Sprintf("%d pods of later groups are held and count", held), "them"
+	if held == 1 {
+		pods, count = "1 pod of a later group is held and counts", "it"
+	}
+	return spec.Problem{Reason: v1alpha1.ReasonWaitsForItself, Message: fmt.Sprintf(
+		"%s: %s lacks pods, because they exceed quota %s, where %s, too: raise the quota, or scale down what owns %s until this group is ready",
+		where, nameOfWorkload(w, anywhere), w.QuotaExceeded, pods, count)}
+}
+
 // ShortPodGroups is about PodGroups that have pods in several groups, of which a later one has too few to be satisfied.
 func ShortPodGroups(names []string) spec.Problem {
 	return spec.Problem{Reason: v1alpha1.ReasonGangSplit, Message: fmt.Sprintf(

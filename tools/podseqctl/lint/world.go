@@ -77,6 +77,9 @@ func World(s *snapshot.Snapshot, options Options) Findings {
 	for _, t := range l.templates {
 		l.template(t)
 	}
+	for _, q := range s.Quotas {
+		l.quota(q)
+	}
 	l.ungovernedPods()
 	l.circles()
 	findings := l.findings

@@ -23,6 +23,8 @@ type Objects struct {
 	PodGroups  []PodGroup
 	// PriorityClasses are those of files. Of a cluster its pods say what priority they have.
 	PriorityClasses []*schedulingv1.PriorityClass
+	// Quotas are read for lint only.
+	Quotas []*corev1.ResourceQuota
 	// Events are the warnings about pods and workloads.
 	Events []*corev1.Event
 
