@@ -74,6 +74,14 @@ func TestTheChartsInstallWhatTheKustomizationsDo(t *testing.T) {
 			base: "default", components: []string{"options/egress"},
 			values: values{"networkPolicies": values{"egress": values{"enabled": true}}},
 		},
+		"pods that nobody would hold are refused": {
+			base: "default", components: []string{"options/refuse-unheld-pods"},
+			values: values{"policies": values{"refuseUnheldPods": "Deny"}},
+		},
+		"pods that nobody would hold are refused in lite mode": {
+			base: "lite", components: []string{"options/refuse-unheld-pods"},
+			values: values{"lite": true, "policies": values{"refuseUnheldPods": "Deny"}},
+		},
 		"monitoring": {
 			base: "default", components: []string{"options/monitoring"},
 			values: values{"monitoring": values{
@@ -212,7 +220,7 @@ func TestGatesAndTheSchedulersNameReachAllThatUseThem(t *testing.T) {
 	require.NoError(t, err)
 	assert.Contains(t, string(content), "!object.spec.schedulingGates.exists(gate, "+both+")")
 	for _, name := range []string{"routing", "opt-in"} {
-		assert.Contains(t, text(mutating+name+".podsequence.example.com"), "schedulerName: 'in-order'")
+		assert.Contains(t, text(mutating+name+".podsequence.example.com"), "value: 'in-order'")
 	}
 	controller := text("apps/v1 Deployment podsequence-system/podsequence-controller")
 	assert.Contains(t, controller, `"--scheduler-names=in-order"`)

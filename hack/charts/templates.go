@@ -17,7 +17,7 @@ const (
 
 	namespace  = "podsequence-system"
 	gatePrefix = "gate.name.startsWith('podsequence.example.com/')"
-	scheduler  = "schedulerName: 'podsequence-scheduler'"
+	scheduler  = "value: 'podsequence-scheduler'"
 )
 
 // templates are the texts of templates, by file.
@@ -67,7 +67,7 @@ func encode(object *resource.Resource) (string, error) {
 		"{{", `{{ "{{" }}`,
 		namespace, "{{ .Release.Namespace }}",
 		gatePrefix, `{{ include "podsequence.isOurGate" . }}`,
-		scheduler, "schedulerName: '{{ .Values.schedulerName }}'",
+		scheduler, "value: '{{ .Values.schedulerName }}'",
 	).Replace(text.String()), nil
 }
 
