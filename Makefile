@@ -286,12 +286,16 @@ race_test = $(go_test) -race -short -skip '^(Fuzz|TestGolden$$|TestWhatAPodCosts
 test-race: ## Run the short tests of all packages with locks, atomics or goroutines under the race detector
 ifdef race
 	@FLAGS=-race hack/compile.sh . $(concurrent)
-	@# Go 1.26.8 crashes now and then when it looks for races on several processors in a test with a fake clock.
-	$(race_test) -cpu 1 $(shell hack/concurrent.sh fake)
-	$(race_test) $(shell hack/concurrent.sh real)
+	@$(MAKE) --no-print-directory -j 2 test-race-fake test-race-real
 else
 	@echo '*** The race detector was NOT used: it needs a C compiler ***'
 endif
+
+.PHONY: test-race-fake test-race-real
+test-race-fake: # Go 1.26.8 crashes now and then when it looks for races on several processors in a test with a fake clock.
+	$(race_test) -cpu 1 $(shell hack/concurrent.sh fake)
+test-race-real:
+	$(race_test) $(shell hack/concurrent.sh real)
 
 .PHONY: test-all
 test-all: test test-race ## Run all tests, those that take long and those of the installation, the charts and the images included

@@ -1,6 +1,7 @@
 package deployment
 
 import (
+	"context"
 	"strings"
 	"testing"
 
@@ -13,14 +14,18 @@ import (
 
 	batchv1alpha1 "example.com/podsequence/apis/batch/v1alpha1"
 	"example.com/podsequence/test/harness/cluster"
-	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // What the policies leave to a stolen token, this takes away: to run pods in namespaces that have no SequentialJobs.
 func TestJobsRunOnlyInNamespacesThatAllowThemIfTheControllerMayNotCreateThemEverywhere(t *testing.T) {
 	t.Parallel()
-	s := ownSite(t, controlplane.Options{})
-	require.NoError(s, s.cluster.API.Delete(s.Context(), &rbacv1.ClusterRoleBinding{ObjectMeta: metav1.ObjectMeta{Name: "podsequence-controller-jobs"}}))
+	s := changedSite(t)
+	everywhere := get(s, &rbacv1.ClusterRoleBinding{}, "", "podsequence-controller-jobs")
+	require.NoError(s, s.cluster.API.Delete(s.Context(), everywhere))
+	t.Cleanup(func() {
+		everywhere.ResourceVersion, everywhere.UID = "", ""
+		assert.NoError(t, s.cluster.API.Create(context.Background(), everywhere))
+	})
 	allowed, other := newNamespace(s), newNamespace(s)
 	create(s, &rbacv1.RoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Namespace: allowed, Name: "podsequence-controller-jobs"},
@@ -58,7 +63,7 @@ func TestJobsRunOnlyInNamespacesThatAllowThemIfTheControllerMayNotCreateThemEver
 // Users of SequentialJobs read in the status which word an administrator has to say.
 func TestAPrivilegedStepAndOneInKubeSystemWaitForAnAdministrator(t *testing.T) {
 	t.Parallel()
-	s := ownSite(t, controlplane.Options{})
+	s := changedSite(t)
 	ns := newNamespace(s)
 	// An API server takes a moment before it goes by a policy that is new.
 	stolen, suspended := stealToken(s, "podsequence-controller", ns), stepsOf(ns, "suspended", nil)
@@ -91,8 +96,11 @@ func TestAPrivilegedStepAndOneInKubeSystemWaitForAnAdministrator(t *testing.T) {
 		assert.Contains(s, current().Message, tc.label)
 		key, value, _ := strings.Cut(tc.label, "=")
 		namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: tc.object.Namespace}}
-		require.NoError(s, s.cluster.API.Patch(s.Context(), namespace,
-			cluster.Merge(s, map[string]any{"metadata": map[string]any{"labels": map[string]any{key: value}}})))
+		label := func(ctx context.Context, value any) error {
+			return s.cluster.API.Patch(ctx, namespace, cluster.Merge(s, map[string]any{"metadata": map[string]any{"labels": map[string]any{key: value}}}))
+		}
+		require.NoError(s, label(s.Context(), value))
+		t.Cleanup(func() { assert.NoError(t, label(context.Background(), nil)) })
 		cluster.Await(s, tc.object.Name+" to succeed", func() bool { return current().Phase == batchv1alpha1.PhaseSucceeded })
 	}
 }

@@ -101,6 +101,15 @@ func ownSite(t *testing.T, options controlplane.Options) *site {
 	return &site{t, cluster.Own(t, asInProduction(options))}
 }
 
+// changed is for tests that change the installation, and leave it as they found it.
+var changed = cluster.Exclusive{Options: asInProduction(controlplane.Options{})}
+
+// changedSite is a cluster that the test has for itself until it ends.
+func changedSite(t *testing.T) *site {
+	t.Helper()
+	return &site{t, changed.Take(t)}
+}
+
 // in is the same cluster for a part of the test.
 func (s *site) in(t *testing.T) *site { return &site{t, s.cluster} }
 

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"context"
 	"os"
 	"testing"
 	"time"
@@ -18,7 +19,7 @@ import (
 func TestASchedulerWhoseClockIsAhead(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
-	env := startCluster(t, controlplane.Options{})
+	env := exclusively(t)
 	s := newStoryIn(t, env)
 	s.Create(
 		s.sequence("waits").Group(waiting("15s", "db")).Pods("Application", "app").Obj(),
@@ -26,7 +27,11 @@ func TestASchedulerWhoseClockIsAhead(t *testing.T) {
 	)
 	s.createPods(s.pod("db"), s.pod("app"), s.pod("late"), s.pod("web"))
 	s.awaitBound("db", "late")
-	require.NoError(t, env.Replace(s.Ctx, controlplane.PodSequenceScheduler, cluster.TenMinutesAhead(t, controlplane.PodSequenceScheduler)))
+	ahead := cluster.TenMinutesAhead(t, controlplane.PodSequenceScheduler)
+	t.Cleanup(func() {
+		assert.NoError(t, env.Replace(context.Background(), controlplane.PodSequenceScheduler, thisRelease(t).bin))
+	})
+	require.NoError(t, env.Replace(s.Ctx, controlplane.PodSequenceScheduler, ahead))
 	s.makeReady("db")
 	s.awaitBound("app")
 	assert.False(t, s.placedAt("app").Before(overAt(s.readyAt("db"), 15*time.Second)), "the wait was cut short")

@@ -5,7 +5,9 @@ package integration
 
 import (
 	"context"
+	"errors"
 	"flag"
+	"os"
 	"testing"
 	"time"
 
@@ -47,7 +49,7 @@ func TestMain(m *testing.M) {
 }
 
 // victims are for tests that kill programs and start them again, or do without a part of the installation for a while. With one cluster
-// these twenty would be the last that run.
+// these two dozen would be the last that run.
 var victims = cluster.Exclusive{
 	Count:   2,
 	Options: controlplane.Options{AuditLog: true},
@@ -64,6 +66,15 @@ func exclusively(t testing.TB) *environment {
 	require.NoError(t, err)
 	t.Cleanup(env.referee.Stop)
 	return env
+}
+
+// startAgain starts a program as the cluster runs it, for the next test, whether it runs or has ended.
+func (e *environment) startAgain(t testing.TB, program string) {
+	t.Helper()
+	if err := e.Kill(context.Background(), program); !errors.Is(err, os.ErrProcessDone) {
+		require.NoError(t, err)
+	}
+	require.NoError(t, e.StartComponent(context.Background(), program))
 }
 
 // withReferee starts a referee that watches a cluster.

@@ -47,7 +47,7 @@ func TestAPIServerUnreachableForLongerThanALease(t *testing.T) {
 			s := newStoryIn(t, env)
 			// It keeps the second tier waiting until after the outage.
 			s.createPods(s.pod("slow").Label("tier", "one"))
-			s.startMany(200)
+			s.startMany(100)
 			s.awaitBound("slow")
 
 			before := kubelet.restarts()
