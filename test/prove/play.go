@@ -128,6 +128,8 @@ func countFaults(steps, crashes []plan.Step) map[string]int {
 		case !step.Fault(), step.Ends():
 		case step.Verb == plan.Kill || step.Verb == plan.Stop || step.Verb == plan.Refuse || step.Verb == plan.RemoveDefinition || step.Verb == plan.Reboot:
 			counts[string(step.Verb)+" "+step.Args[0]]++
+		case step.Verb == plan.ClockAhead:
+			counts["clock ten minutes ahead of "+step.Args[0]]++
 		case step.Verb == plan.Travel:
 			counts["second API server that lags, for "+step.Args[0]]++
 		default:

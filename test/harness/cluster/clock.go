@@ -1,7 +1,10 @@
 package cluster
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,18 +33,32 @@ func ownClock() clock.WithTicker { return ahead{} }
 // TenMinutesAhead builds one of our programs so that its own clock is ten minutes ahead, and returns the directory, see Replace.
 func TenMinutesAhead(t *testing.T, program string) string {
 	t.Helper()
-	module, err := exec.CommandContext(t.Context(), "go", "list", "-m", "-f", "{{.Dir}}").Output()
-	require.NoError(t, err)
-	root, dir := strings.TrimSpace(string(module)), t.TempDir()
+	dir := t.TempDir()
+	require.NoError(t, BuildTenMinutesAhead(t.Context(), dir, program))
+	return dir
+}
+
+// BuildTenMinutesAhead builds one of our programs into a directory so that its own clock is ten minutes ahead.
+func BuildTenMinutesAhead(ctx context.Context, dir, program string) error {
+	module, err := exec.CommandContext(ctx, "go", "list", "-m", "-f", "{{.Dir}}").Output()
+	if err != nil {
+		return fmt.Errorf("find the module: %w", err)
+	}
+	root := strings.TrimSpace(string(module))
 	file, overlay := filepath.Join(dir, "own.go"), filepath.Join(dir, "overlay.json")
 	content, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(root, "pkg/servertime/own.go"): file}})
-	require.NoError(t, err)
-	require.NoError(t, os.WriteFile(file, []byte(wrongClock), 0o600))
-	require.NoError(t, os.WriteFile(overlay, content, 0o600))
-	build := exec.CommandContext(t.Context(), "go", "build", "-overlay", overlay, "-o", filepath.Join(dir, program),
+	if err != nil {
+		return fmt.Errorf("encode overlay: %w", err)
+	}
+	err = errors.Join(os.MkdirAll(dir, 0o700), os.WriteFile(file, []byte(wrongClock), 0o600), os.WriteFile(overlay, content, 0o600))
+	if err != nil {
+		return fmt.Errorf("write overlay: %w", err)
+	}
+	build := exec.CommandContext(ctx, "go", "build", "-overlay", overlay, "-o", filepath.Join(dir, program),
 		"./cmd/"+strings.TrimPrefix(program, "podsequence-"))
 	build.Dir = root
-	output, err := build.CombinedOutput()
-	require.NoError(t, err, "%s", output)
-	return dir
+	if output, err := build.CombinedOutput(); err != nil {
+		return fmt.Errorf("build %s: %w: %s", program, err, output)
+	}
+	return nil
 }

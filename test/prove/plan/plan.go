@@ -42,6 +42,9 @@ const (
 	// The watches of an instance of our programs break, and a second API server serves it from now on, whose own watches are so late: it
 	// shows what was. 0s ends that.
 	Travel Verb = "travel" // PROCESS DURATION
+	// An instance of our programs starts again, and its own clock is ten minutes ahead.
+	ClockAhead Verb = "clock-ahead" // PROCESS
+	ClockRight Verb = "clock-right" // PROCESS: it starts again, and its clock is right
 	// The power of a node fails, and the node boots: all containers start again, and until the kubelet reports that, the API has them as
 	// they were before.
 	Reboot Verb = "reboot" // NODE
@@ -63,6 +66,7 @@ var shapes = map[Verb]shape{
 	Kill: {args: 1, fault: true}, Start: {args: 1, fault: true}, Stop: {args: 1, fault: true}, Continue: {args: 1, fault: true},
 	CrashBefore: {args: 2, fault: true}, CrashAfter: {args: 2, fault: true},
 	Delay: {args: 2, fault: true}, Cut: {args: 1, fault: true}, Refuse: {args: 1, fault: true},
+	ClockAhead: {args: 1, fault: true}, ClockRight: {args: 1, fault: true},
 	Travel: {args: 2, fault: true}, Reboot: {args: 1, fault: true}, RemoveDefinition: {args: 1, fault: true}, RestoreDefinition: {args: 1, fault: true},
 }
 
@@ -80,7 +84,7 @@ func (s Step) Fault() bool { return shapes[s.Verb].fault }
 // Ends reports whether the step only ends what another began.
 func (s Step) Ends() bool {
 	switch s.Verb {
-	case Start, Continue, RestoreDefinition:
+	case Start, Continue, ClockRight, RestoreDefinition:
 		return true
 	case Delay, Travel:
 		return s.Args[1] == "0s"

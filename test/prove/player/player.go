@@ -42,6 +42,11 @@ func (p *Player) Play(ctx context.Context, what *plan.Plan) error {
 		}
 		defer p.Site.StopSecondAPIServer()
 	}
+	if slices.ContainsFunc(what.Steps, func(s plan.Step) bool { return s.Verb == plan.ClockAhead }) {
+		if err := p.Site.BuildTenMinutesAhead(ctx); err != nil {
+			return err
+		}
+	}
 	began := time.Now()
 	var objects, definitions, boots, faults []plan.Step
 	for _, s := range what.Steps {
@@ -132,6 +137,12 @@ func (p *Player) fault(ctx context.Context, step plan.Step) error {
 		return p.Site.StopProcess(name)
 	case plan.Continue:
 		return p.resume(name)
+	case plan.ClockAhead:
+		p.Site.SetClock(name, true)
+		return nil
+	case plan.ClockRight:
+		p.Site.SetClock(name, false)
+		return nil
 	case plan.Delay:
 		by, err := time.ParseDuration(step.Args[1])
 		p.Site.Delay(name, by)

@@ -49,12 +49,8 @@ func (s *Site) StartSecondAPIServer(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	bin, err := controlplane.FindBin()
-	if err != nil {
-		return err
-	}
 	s.second.server = &program{
-		name: secondAPIServer, path: filepath.Join(bin, "sandbox"), args: args,
+		name: secondAPIServer, dir: s.bin, file: "sandbox", args: args,
 		log: filepath.Join(filepath.Dir(s.Log(controlplane.APIServer)), secondAPIServer+".log"),
 	}
 	s.second.server.begin()

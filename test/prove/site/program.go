@@ -22,7 +22,7 @@ const restartPause = 200 * time.Millisecond
 
 // program is an instance of one of ours, and looks after itself as a kubelet would.
 type program struct {
-	name, path, log string
+	name, file, log string
 	args            []string
 	url             string // where it serves its metrics
 
@@ -31,6 +31,7 @@ type program struct {
 	changed chan struct{}
 
 	mu      sync.Mutex
+	dir     string      // of the file
 	process *os.Process // that runs now
 	down    bool        // it must not run
 }
@@ -64,6 +65,24 @@ func (p *program) setDown(down bool) {
 		default:
 		}
 	}
+}
+
+// runFrom makes the program run from a directory: if it runs from another, it starts again.
+func (p *program) runFrom(dir string) {
+	p.mu.Lock()
+	was := p.dir
+	p.dir = dir
+	p.mu.Unlock()
+	if was != dir {
+		p.signal(syscall.SIGKILL)
+	}
+}
+
+// path is the file that runs next.
+func (p *program) path() string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return filepath.Join(p.dir, p.file)
 }
 
 // signal sends a signal to the process, if there is one. Its ID cannot be another's: the process is not waited for meanwhile.
@@ -101,7 +120,7 @@ func (p *program) runOnce(ctx context.Context) {
 		return // the next turn is due soon
 	}
 	defer func() { _ = log.Close() }()
-	command := exec.CommandContext(ctx, p.path, p.args...)
+	command := exec.CommandContext(ctx, p.path(), p.args...)
 	command.Stdout, command.Stderr = log, log
 	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	if !p.started(command) {

@@ -42,6 +42,9 @@ type Site struct {
 	trips    map[string]Trip
 	removed  map[string]*apiextensionsv1.CustomResourceDefinition
 
+	bin   string // the directory of our programs
+	ahead string // that of those whose clocks are ahead; empty until they are built
+
 	realNodes []string
 }
 
@@ -55,6 +58,9 @@ func Start(ctx context.Context, o Options) (_ *Site, err error) {
 	}
 	s := &Site{programs: map[string]*program{}, stopped: map[string]time.Time{}, trips: map[string]Trip{},
 		removed: map[string]*apiextensionsv1.CustomResourceDefinition{}, realNodes: RealNodeNames(o.RealNodes)}
+	if s.bin, err = controlplane.FindBin(); err != nil {
+		return nil, err
+	}
 	if s.Cluster, err = cluster.Start(ctx, options); err != nil {
 		return nil, err
 	}
@@ -83,13 +89,9 @@ func (s *Site) replicate(ctx context.Context, name string, instances int) error 
 	if err := s.Kill(ctx, name); err != nil {
 		return err
 	}
-	bin, err := controlplane.FindBin()
-	if err != nil {
-		return err
-	}
 	for i := range instances {
 		p := &program{
-			name: fmt.Sprintf("%s-%d", name, i+1), path: filepath.Join(bin, name),
+			name: fmt.Sprintf("%s-%d", name, i+1), dir: s.bin, file: name,
 			log: filepath.Join(filepath.Dir(s.Log(name)), fmt.Sprintf("%s-%d.log", name, i+1)),
 		}
 		if p.args, p.url, err = s.argsBehindProxy(p.name, args); err != nil {
@@ -207,9 +209,34 @@ func (s *Site) Recover(ctx context.Context) error {
 		}
 	}
 	for _, p := range s.programs {
+		p.runFrom(s.bin)
 		p.setDown(false)
 	}
 	return nil
+}
+
+// BuildTenMinutesAhead builds our programs so that their own clocks are ten minutes ahead, unless that was done before.
+func (s *Site) BuildTenMinutesAhead(ctx context.Context) error {
+	if s.ahead != "" {
+		return nil
+	}
+	dir := filepath.Join(s.Dir, "ahead")
+	for _, program := range []string{controlplane.PodSequenceScheduler, controlplane.PodSequenceController} {
+		if err := cluster.BuildTenMinutesAhead(ctx, dir, program); err != nil {
+			return err
+		}
+	}
+	s.ahead = dir
+	return nil
+}
+
+// SetClock starts an instance of ours again, whose own clock is then ten minutes ahead, or right. BuildTenMinutesAhead comes before.
+func (s *Site) SetClock(instance string, ahead bool) {
+	dir := s.bin
+	if ahead {
+		dir = s.ahead
+	}
+	s.programs[instance].runFrom(dir)
 }
 
 // Ours reports whether a process is an instance of one of our programs.

@@ -117,6 +117,14 @@ func (w *world) inventRemoval(at, short time.Duration) {
 	}
 }
 
+// inventClock puts the clock of an instance of ours ahead for some time, in some worlds.
+func (w *world) inventClock() {
+	if w.chance(15) {
+		instance := fmt.Sprintf("%s-%d", one(w.dice, scheduler, controller), w.between(1, 2))
+		w.fault(w.moment(time.Second, healAt), plan.ClockAhead, plan.ClockRight, w.moment(2*time.Second, 12*time.Second), instance)
+	}
+}
+
 // fault begins something and ends it after some time.
 func (w *world) fault(at time.Duration, begin, end plan.Verb, lasts time.Duration, process string) {
 	w.add(at, begin, nil, process)

@@ -72,6 +72,7 @@ func Invent(seed uint64, options Options) *plan.Plan {
 	if !options.WithoutFaults {
 		w.inventFaults()
 		w.inventBoots()
+		w.inventClock()
 	}
 	w.plan.Sort()
 	return w.plan

@@ -42,7 +42,7 @@ func TestSeedsBetweenThemHaveEverything(t *testing.T) {
 	for _, verb := range []plan.Verb{
 		plan.Create, plan.Patch, plan.PatchStatus, plan.Delete, plan.PatchPods, plan.DeletePods,
 		plan.Kill, plan.Start, plan.Stop, plan.Continue, plan.CrashBefore, plan.CrashAfter, plan.Delay, plan.Cut, plan.Refuse,
-		plan.Travel, plan.Reboot, plan.RemoveDefinition, plan.RestoreDefinition,
+		plan.ClockAhead, plan.ClockRight, plan.Travel, plan.Reboot, plan.RemoveDefinition, plan.RestoreDefinition,
 	} {
 		assert.NotZero(t, verbs[verb], verb)
 	}
