@@ -133,6 +133,7 @@ func (k *knowledge) removePod(namespace, name string, uid types.UID, tx *transac
 	p.markDirty(tx)
 	k.workloads.countOnNode(p, -1, tx)
 	k.leave(p, tx)
+	ns.forgetStray(p, tx)
 	k.unplaced.declassify(p)
 	p.setMemberships(nil)
 	k.forgetIfEmpty(namespace)
@@ -154,6 +155,7 @@ func (k *knowledge) update(n *namespace, p, view *pod, replace bool, prepared *e
 	if moves {
 		k.leave(p, tx)
 	}
+	n.forgetStray(p, tx)
 	before := *p
 	*p = *view
 	k.nodes.movePod(p, before.runsOn(), p.runsOn())
@@ -161,6 +163,7 @@ func (k *knowledge) update(n *namespace, p, view *pod, replace bool, prepared *e
 		p.setMemberships(n.place(p))
 		p.endDryRuns(before.memberships(), before.UID != p.UID, k.now)
 	}
+	n.reviewStray(p, tx)
 	k.reviewStart(p, before.memberships(), before.UID != p.UID)
 	if p.Bound() && (!before.Bound() || before.UID != p.UID) {
 		k.queueOrderChecks(p, tx)

@@ -34,7 +34,7 @@
 //	settle.go                                 what a transaction changed; that is published
 //	circle.go                                 which sequences wait for each other
 //	report.go, quota.go, explain.go, turn.go  what status and people are told
-//	decision.go
+//	stray.go, decision.go
 //	publish.go                                what the scheduler may read
 //	dryrun.go, outoforder.go, podgroup.go     what one feature keeps
 //	judge.go, autoscaled.go                   what a pod may do now, and whether an autoscaler must count it

@@ -18,6 +18,7 @@ func (k *knowledge) addMembers(s *sequence, name string, groups spec.NamespaceGr
 		if m, ok := s.place(p, groups); ok {
 			affected[p] = struct{}{}
 			k.add(p, m, tx)
+			k.namespaces[name].reviewStray(p, tx)
 		}
 	}
 }
@@ -29,6 +30,7 @@ func (k *knowledge) removeMembers(s *sequence, name string, affected map[*pod]st
 			affected[p] = struct{}{}
 			tx.markDirty(s.domainOf(p))
 			k.drop(p, s, tx)
+			k.namespaces[name].reviewStray(p, tx)
 		}
 	}
 	for w := range k.workloads.byNamespace[name] {

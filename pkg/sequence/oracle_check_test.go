@@ -82,6 +82,9 @@ func (c *comparison) checkReports() error {
 			}
 			c.hashes[definition], c.oracle.definitions[hash] = hash, definition
 		}
+		if err := c.checkStrays(v, report); err != nil {
+			return err
+		}
 		if v.Spec.Scope == v1alpha1.ScopeNode {
 			continue
 		}

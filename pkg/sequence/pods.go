@@ -113,6 +113,7 @@ func (all namespaces) ensure(name string) *namespace {
 			pods:      map[string]*pod{},
 			selecting: map[*sequence]struct{}{},
 			naming:    map[string]map[*sequence]struct{}{},
+			strays:    map[string]map[*pod]struct{}{},
 			sequences: map[*sequence]spec.NamespaceGroups{},
 		}
 		all[name] = ns

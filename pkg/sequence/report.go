@@ -150,6 +150,9 @@ func (k *knowledge) problems(s *sequence) []spec.Problem {
 	if p, ok := s.unreadableObjects(); ok {
 		problems = append(problems, p)
 	}
+	if p, ok := k.strayPods(s); ok {
+		problems = append(problems, p)
+	}
 	if s.PerNode {
 		return problems
 	}

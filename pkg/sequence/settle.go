@@ -23,6 +23,11 @@ func (k *knowledge) settle(tx *transaction) Changes {
 		changes.touch(key)
 		changes.Advanced = append(changes.Advanced, key)
 	}
+	for _, key := range tx.strayed {
+		if k.sequences[key] != nil {
+			changes.touch(key)
+		}
+	}
 	k.publishGone(tx)
 	for _, d := range tx.dirtyDomains {
 		if d.sequence.registered {

@@ -43,6 +43,8 @@ type transaction struct {
 	nodes []string
 	// namespaces are those whose sequences changed; a name may be there twice.
 	namespaces []string
+	// strayed are sequences of which the stray pods changed; a key may be there twice.
+	strayed []types.NamespacedName
 	// edited are sequences whose waiting pods may wait for something else though no group was passed.
 	edited []types.NamespacedName
 }

@@ -47,6 +47,8 @@ type namespace struct {
 	// selecting are the sequences that have a group by label, naming those that name a pod.
 	selecting map[*sequence]struct{}
 	naming    map[string]map[*sequence]struct{}
+	// strays are the pods that name a PodSequence of the namespace and are none of its members, by the name, whether it exists or not.
+	strays map[string]map[*pod]struct{}
 	// sequences are all of them, also those that have no members, with the groups that may have some here. matchCost is what it
 	// costs to match a pod with them.
 	sequences map[*sequence]spec.NamespaceGroups

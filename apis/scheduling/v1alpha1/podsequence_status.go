@@ -66,6 +66,8 @@ const (
 	// ReasonStartedOutOfOrder: pods were bound before their sequence existed, or by another scheduler, while a group that they wait for
 	// was not passed.
 	ReasonStartedOutOfOrder = "StartedOutOfOrder"
+	// ReasonStrayPods: pods name the PodSequence by SequenceLabel, and none of its groups selects them.
+	ReasonStrayPods = "StrayPods"
 )
 
 // Reasons of events that no condition has.

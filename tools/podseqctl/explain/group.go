@@ -37,6 +37,9 @@ func (e *Explainer) group(s *snapshot.Sequence, i int) Reason {
 		if g.Timeout > 0 && !g.ReleasedAt.IsZero() && g.Failure == nil {
 			r.Message += ", its timeout is over " + e.until(g.ReleasedAt.Add(g.Timeout))
 		}
+		if selector, err := sequence.SelectorOf(s.Spec.PodGroups[i].PodSelector); err == nil && len(g.Members)+len(e.Parts(s, i)) == 0 && selector.String() != "" {
+			r.Message += "; it selects " + selector.String()
+		}
 		r.Because = append(r.Because, e.members(s, i, g.Members, g.ReadyMembers)...)
 		return r
 	})

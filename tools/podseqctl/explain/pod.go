@@ -15,6 +15,15 @@ import (
 
 // pod explains a pod that is to reach a status. What is below it is worked out only if it is asked for.
 func (e *Explainer) pod(pod *corev1.Pod, group v1alpha1.PodGroup) (Reason, func() []Reason) {
+	r, below := e.podAlone(pod, group)
+	if stray := e.Stray(pod); stray != "" {
+		r.Message += "; " + stray
+	}
+	return r, below
+}
+
+// podAlone is pod without what the pod's label has to do with it.
+func (e *Explainer) podAlone(pod *corev1.Pod, group v1alpha1.PodGroup) (Reason, func() []Reason) {
 	r := Reason{Subject: e.name("pod", pod)}
 	nothing := func() []Reason { return nil }
 	switch {

@@ -192,6 +192,9 @@ func (s *Snapshot) Places(pod *corev1.Pod) []sequence.Place { return s.engine.Pl
 // Outdated says that a pod that is not ready is of an older revision that nobody replaces; empty if it is not.
 func (s *Snapshot) Outdated(pod *corev1.Pod) string { return s.engine.Outdated(pod) }
 
+// Stray says that a pod has the label of a sequence of which no group selects it; empty if it is not so.
+func (s *Snapshot) Stray(pod *corev1.Pod) string { return s.engine.Stray(pod) }
+
 // AwaitsSequence reports whether a pod waits for a sequence that does not exist, and why. One that was not read wholly exists.
 func (s *Snapshot) AwaitsSequence(pod *corev1.Pod) (why sequence.Decision, awaits bool) {
 	why = s.engine.Decide(pod)
