@@ -80,6 +80,8 @@ const (
 	EventOverrideBegan     = "OverrideBegan"
 	EventOverrideChanged   = "OverrideChanged"
 	EventOverrideEnded     = "OverrideEnded"
+	// EventOrderChanged tells which groups an edit took out of the order, added or moved.
+	EventOrderChanged = "OrderChanged"
 	// EventWaitingForGroup is on a pod that has been held for ten seconds: it waits for a group of a sequence that exists. For others
 	// see ReasonWaitingForPodSequence.
 	EventWaitingForGroup = "WaitingForGroup"

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -38,7 +40,7 @@ var warnings = []string{
 // one that it replaced, no event comes twice, however often the controller is restarted. One that ends between a write
 // and its events leaves these untold: status is what counts. problems are those of the sequence that the status after is about.
 func eventsFor(before, after v1alpha1.PodSequenceStatus, problems []sequence.Problem) []event {
-	var all []event
+	all := orderEvents(before, after)
 	for i := range after.Groups {
 		all = append(all, groupEvents(recordBefore(before, after, i), after.Groups[i], place(after, i))...)
 	}
@@ -58,6 +60,81 @@ func eventsFor(before, after v1alpha1.PodSequenceStatus, problems []sequence.Pro
 		all[i].note = printable.Note(all[i].note)
 	}
 	return all
+}
+
+// orderEvents tells once what an edit changed in the order: which groups are gone, which are new, and how the others are ordered now. A group
+// that was renamed only has the hash that it had. Status does not tell groups without a name from each other, so these are counted.
+func orderEvents(before, after v1alpha1.PodSequenceStatus) []event {
+	if before.ObservedGeneration == 0 || before.ObservedGeneration == after.ObservedGeneration || before.ObservedUID != after.ObservedUID {
+		return nil
+	}
+	gone, stayed, unnamedBefore := groupsWithout(before, after)
+	added, staying, unnamed := groupsWithout(after, before)
+	var changes []string
+	if len(gone) > 0 {
+		changes = append(changes, namedGroups(gone, "is", "are")+" gone: no group waits for pods of a group that is gone, and this sequence holds them "+
+			"only if another group selects them")
+	}
+	if len(added) > 0 {
+		changes = append(changes, namedGroups(added, "is", "are")+" new")
+	}
+	if len(stayed) == len(staying) && !slices.Equal(stayed, staying) {
+		changes = append(changes, "the order of the groups that stay is now "+fewNames(staying))
+	}
+	if unnamed != unnamedBefore {
+		changes = append(changes, fmt.Sprintf("%d groups have no name, and %d had none", unnamed, unnamedBefore))
+	}
+	if len(changes) == 0 {
+		return nil
+	}
+	return []event{{corev1.EventTypeNormal, v1alpha1.EventOrderChanged, actionObserve, strings.Join(changes, "; ")}}
+}
+
+// groupsWithout returns the names of the groups of a status that another one lacks, and of those that it has, by the names that both have
+// them by. It counts those without a name.
+func groupsWithout(status, other v1alpha1.PodSequenceStatus) (lacking, common []string, unnamed int) {
+	for i, group := range status.Groups {
+		if isUnnamed(group, i) {
+			unnamed++
+			continue
+		}
+		same := slices.ContainsFunc(other.Groups, func(o v1alpha1.GroupStatus) bool { return o.Name == group.Name })
+		renamed := slices.ContainsFunc(other.Groups, func(o v1alpha1.GroupStatus) bool { return group.Hash != "" && o.Hash == group.Hash })
+		switch {
+		case same:
+			common = append(common, group.Name)
+		case !renamed:
+			lacking = append(lacking, group.Name)
+		}
+	}
+	return lacking, common, unnamed
+}
+
+// isUnnamed reports whether a group has the name that status gives to groups without one.
+func isUnnamed(group v1alpha1.GroupStatus, index int) bool {
+	return group.Name == fmt.Sprintf("Group %d", index+1)
+}
+
+// namedGroups begins a sentence about groups with the right verb.
+func namedGroups(names []string, one, many string) string {
+	if len(names) == 1 {
+		return "group " + fewNames(names) + " " + one
+	}
+	return "groups " + fewNames(names) + " " + many
+}
+
+// fewNames quotes the first few names.
+func fewNames(names []string) string {
+	const most = 5
+	var quoted []string
+	for _, name := range names[:min(most, len(names))] {
+		quoted = append(quoted, strconv.Quote(name))
+	}
+	text := strings.Join(quoted, ", ")
+	if more := len(names) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
+	}
+	return text
 }
 
 // overrideEvents tells what annotations begin, go on or cease to override, and who wrote them.

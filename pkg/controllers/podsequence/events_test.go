@@ -46,6 +46,15 @@ func TestEventsFor(t *testing.T) {
 		status.StartedOutOfOrder = &v1alpha1.StartedOutOfOrderStatus{Total: int32(len(pods)), Pods: pods}
 		return status
 	}
+	edited := func(generation int64, names ...string) v1alpha1.PodSequenceStatus {
+		status := v1alpha1.PodSequenceStatus{ObservedGeneration: generation, ObservedUID: "shop"}
+		for _, name := range names {
+			status.Groups = append(status.Groups, v1alpha1.GroupStatus{Name: name})
+		}
+		return status
+	}
+	another := edited(2, "Web")
+	another.ObservedUID = "another"
 	problems := []sequence.Problem{
 		{Reason: v1alpha1.ReasonUngovernedPods, Message: "web-0 cannot be held: set schedulerName"},
 		{Reason: v1alpha1.ReasonStartedOutOfOrder, Message: "2 pods started before this PodSequence existed"},
@@ -166,6 +175,27 @@ func TestEventsFor(t *testing.T) {
 		},
 		"an appended group changes nothing for those before it": {
 			before: groups(released), after: groups(released, waiting),
+		},
+		"an edit that takes a group out, moves others and adds one tells what it changed": {
+			before: edited(1, "Database", "Cache", "Web", "Mail"), after: edited(2, "Web", "Cache", "Mail", "Proxy"),
+			want: []event{{"Normal", "OrderChanged", "Observe", `group "Database" is gone: no group waits for pods of a group that is gone, and this sequence ` +
+				`holds them only if another group selects them; group "Proxy" is new; the order of the groups that stay is now "Web", "Cache", "Mail"`}},
+		},
+		"an edit that adds many groups names some": {
+			before: edited(1, "a"), after: edited(2, "a", "b", "c", "d", "e", "f", "g", "h"),
+			want: []event{{"Normal", "OrderChanged", "Observe", `groups "b", "c", "d", "e", "f" and 2 more are new`}},
+		},
+		"an edit of groups without names counts them": {
+			before: edited(1, "Group 1", "Group 2", "Web"), after: edited(2, "Group 1", "Web"),
+			want: []event{{"Normal", "OrderChanged", "Observe", "1 groups have no name, and 2 had none"}},
+		},
+		"an edit that leaves the order tells nothing":          {before: edited(1, "Database", "Web"), after: edited(2, "Database", "Web")},
+		"a change of order without an edit tells nothing":      {before: edited(2, "Database", "Web"), after: edited(2, "Web")},
+		"the first status tells of no change of the order":     {after: edited(1, "Database", "Web")},
+		"a status of an object of the same name tells nothing": {before: edited(1, "Database"), after: another},
+		"a group that was only renamed is neither gone nor new": {
+			before: v1alpha1.PodSequenceStatus{ObservedGeneration: 1, Groups: []v1alpha1.GroupStatus{{Name: "DB", Hash: "d"}}},
+			after:  v1alpha1.PodSequenceStatus{ObservedGeneration: 2, Groups: []v1alpha1.GroupStatus{{Name: "Database", Hash: "d"}}},
 		},
 		"completion is reported after the group that brought it": {
 			before: groups(released), after: completed,
