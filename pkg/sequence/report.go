@@ -55,7 +55,7 @@ func (e *Engine) Report(key types.NamespacedName) (report.Report, bool) {
 	if !s.refused() {
 		r.Problems = append(e.problems(s), r.Problems...)
 		// Pods that nothing holds come first as long as none of them has started: then that is what is wrong.
-		switch problem, ok := e.settings.ungoverned(s); {
+		switch problem, ok := e.settings.ungoverned(s, r.OutOfOrder != nil); {
 		case ok && r.OutOfOrder == nil:
 			r.Problems = append([]spec.Problem{problem}, r.Problems...)
 		case ok:
@@ -171,16 +171,21 @@ func (k *knowledge) problems(s *sequence) []spec.Problem {
 	return problems
 }
 
-// ungoverned reports the pods of groups that must still wait and that nothing can hold: they belong to another
-// scheduler and carry no gate of ours. Mirror pods are left out: nothing in them or their files would make anybody hold them.
-func (set *settings) ungoverned(s *sequence) (spec.Problem, bool) {
+// ungoverned reports the pods of groups that wait for others and that nothing can hold: they belong to another scheduler and carry no gate
+// of ours. Once a group need not wait any more, only those count whose workload makes more like them, and none while pods that started out
+// of order are reported: that has the fix. Mirror pods are left out: nothing in them or their files would make anybody hold them.
+func (set *settings) ungoverned(s *sequence, outOfOrder bool) (spec.Problem, bool) {
 	var names []string
 	for _, d := range s.domains {
 		for i, g := range s.groups {
-			if d.Reached.Has(i) || (s.PerNode && !d.isNode() && g.Awaited == 0) {
+			if g.Awaited == 0 {
 				continue
 			}
+			reached := d.Reached.Has(i)
 			for p := range d.peek(i).members {
+				if reached && (outOfOrder || !p.hasUnheldSuccessors()) {
+					continue
+				}
 				_, _, proven := p.provenGroup(s) // it was held, and released in its turn
 				if !proven && !p.Mirror && !p.IsReplaced() && !set.governs(p, s) {
 					names = append(names, s.nameOf(p))
@@ -192,6 +197,12 @@ func (set *settings) ungoverned(s *sequence) (spec.Problem, bool) {
 		return spec.Problem{}, false
 	}
 	return report.Ungoverned(names, s.Sequence, set.SchedulerNames), true
+}
+
+// hasUnheldSuccessors reports whether a workload makes more pods like this one, which had no gate of ours when it came: the proof says so,
+// which a pod gets when a gate is lifted.
+func (p *pod) hasUnheldSuccessors() bool {
+	return p.OwnerUID != "" && !p.Succeeded && len(p.ProofMarks()) == 0
 }
 
 // unsupportedPods reports gated pods that no scheduler of ours can place on a node in order.

@@ -37,7 +37,7 @@ const maxListed = 10
 // Pod explains a pod.
 func (e *Explainer) Pod(pod *corev1.Pod) Reason {
 	r, expand := e.pod(pod, v1alpha1.PodGroup{})
-	r.Because = append(expand(), e.outOfOrder(pod)...)
+	r.Because = append(expand(), e.brokenOrder(pod)...)
 	return r
 }
 
@@ -49,6 +49,7 @@ func (e *Explainer) Workload(kind sequence.WorkloadKind, object metav1.Object) R
 	if own := e.ownReasons(kind, object, len(present)); len(own) > 0 {
 		r.State, r.Because = Held, append(own, r.Because...)
 	}
+	r.Because = append(r.Because, e.brokenOrder(present...)...)
 	if job, ok := object.(*batchv1.Job); ok {
 		if c := jobFailed(job); c != nil {
 			_, replaced := splitReplaced(pods)
