@@ -117,11 +117,14 @@ func (w *world) inventRemoval(at, short time.Duration) {
 	}
 }
 
-// inventClock puts the clock of an instance of ours ahead for some time, in some worlds.
+// inventClock puts the clocks of both instances of a program ahead for some time, in some worlds: the one that leads must be among them.
 func (w *world) inventClock() {
-	if w.chance(15) {
-		instance := fmt.Sprintf("%s-%d", one(w.dice, scheduler, controller), w.between(1, 2))
-		w.fault(w.moment(time.Second, healAt), plan.ClockAhead, plan.ClockRight, w.moment(2*time.Second, 12*time.Second), instance)
+	if !w.chance(15) {
+		return
+	}
+	program, at, lasts := one(w.dice, scheduler, controller), w.moment(time.Second, healAt), w.moment(4*time.Second, 12*time.Second)
+	for _, instance := range []string{program + "-1", program + "-2"} {
+		w.fault(at, plan.ClockAhead, plan.ClockRight, lasts, instance)
 	}
 }
 
