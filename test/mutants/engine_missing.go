@@ -51,7 +51,7 @@ func ofMissing() []mutant {
 			"a pod that ended is reported as stray", engine, ""},
 		{enginePath + "stray.go", "m.sequence.Key.Namespace == p.Namespace && m.sequence.Key.Name == name", "m.sequence.Key.Name != name",
 			"a pod that another sequence selects is not stray, or a member is", engine, ""},
-		{enginePath + "stray.go", "\t\tremove(ns.strays, name, p)\n\t\ttx.noteStray", "\t\ttx.noteStray",
+		{enginePath + "stray.go", "\t\tremove(n.strays, name, p)\n\t\ttx.noteStray", "\t\ttx.noteStray",
 			"a pod stays stray when its labels change or it is gone", engine, ""},
 		{enginePath + "quota.go", " && d.heldFor(i, w.Namespace) > 0", "",
 			"a quota that somebody else uses up is said to be that of held pods", engine, ""},
