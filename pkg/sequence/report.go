@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/hold"
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/readiness"
@@ -183,7 +184,7 @@ func (set *settings) ungoverned(s *sequence, outOfOrder bool) (spec.Problem, boo
 			}
 			reached := d.Reached.Has(i)
 			for p := range d.peek(i).members {
-				if reached && (outOfOrder || !p.hasUnheldSuccessors()) {
+				if reached && (outOfOrder || !set.leavesUnheld(p, s)) {
 					continue
 				}
 				_, _, proven := p.provenGroup(s) // it was held, and released in its turn
@@ -199,10 +200,15 @@ func (set *settings) ungoverned(s *sequence, outOfOrder bool) (spec.Problem, boo
 	return report.Ungoverned(names, s.Sequence, set.SchedulerNames), true
 }
 
-// hasUnheldSuccessors reports whether a workload makes more pods like this one, which had no gate of ours when it came: the proof says so,
-// which a pod gets when a gate is lifted.
-func (p *pod) hasUnheldSuccessors() bool {
-	return p.OwnerUID != "" && !p.Succeeded && len(p.ProofMarks()) == 0
+// leavesUnheld reports whether the owner of a pod makes more pods that nothing holds. A pod that was held has the proof that it gets when
+// its gate is lifted, but for dry runs, and the owner's template may have a gate or scheduler that the pod had not.
+func (set *settings) leavesUnheld(p *pod, s *sequence) bool {
+	if p.OwnerUID == "" || p.Succeeded || len(p.ProofMarks()) > 0 {
+		return false
+	}
+	w := s.knowledge.workloads.ownerOf(p).workload
+	return w == nil || !set.schedulerNames.Has(w.SchedulerName) && !slices.Contains(w.Gates, s.Gate) &&
+		(w.Labels[v1alpha1.SequenceLabel] == "" || !slices.Contains(w.Gates, v1alpha1.DefaultSchedulingGateName))
 }
 
 // unsupportedPods reports gated pods that no scheduler of ours can place on a node in order.

@@ -16,7 +16,7 @@ import (
 
 // parseWorkload makes a workload. All of them take
 //
-//	template=(k=v) image=I node-selector=(k=v) tolerates=KEY   what the pod template has
+//	template=(k=v) image=I node-selector=(k=v) tolerates=KEY scheduler=S gates=(G,...)   what the pod template has
 //	generation=N observed=N uid=U owner=KIND/NAME terminating deleted=D  observed is the generation unless it is given
 //
 // and further
@@ -56,6 +56,12 @@ func (s *scenario) parseWorkload(t *testing.T, d *datadriven.TestData, name stri
 			w.SetAnnotations(map[string]string{"helm.sh/hook": strings.Join(arg.Vals, ",")})
 		case "argocd-hook":
 			w.SetAnnotations(map[string]string{"argocd.argoproj.io/hook": strings.Join(arg.Vals, ",")})
+		case "gates":
+			for _, gate := range arg.Vals {
+				template.Spec.SchedulingGates = append(template.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: gate})
+			}
+		case "scheduler":
+			template.Spec.SchedulerName = value
 		case "image":
 			template.Spec.Containers = []corev1.Container{{Name: "main", Image: value}}
 		case "node-selector":

@@ -37,12 +37,14 @@ func ofDeadlocks() []mutant {
 		{enginePath + "report.go", "w.IsUpToDate(owner.revision) || !w.Wants(p.Pod)", "w.IsUpToDate(owner.revision)",
 			"pods are reported that their StatefulSet is about to delete", engine, ""},
 
-		{enginePath + "report.go", "if reached && (outOfOrder || !p.hasUnheldSuccessors()) {", "if reached {",
+		{enginePath + "report.go", "if reached && (outOfOrder || !set.leavesUnheld(p, s)) {", "if reached {",
 			"nobody is told of a template that nothing can hold once its group is passed", engine, ""},
-		{enginePath + "report.go", "p.OwnerUID != \"\" && !p.Succeeded && len(p.ProofMarks()) == 0", "!p.Succeeded && len(p.ProofMarks()) == 0",
+		{enginePath + "report.go", "if p.OwnerUID == \"\" || p.Succeeded || len(p.ProofMarks()) > 0 {", "if p.Succeeded || len(p.ProofMarks()) > 0 {",
 			"a pod without an owner is reported, though there will be no other", engine, ""},
-		{enginePath + "report.go", "p.OwnerUID != \"\" && !p.Succeeded && len(p.ProofMarks()) == 0", "p.OwnerUID != \"\" && len(p.ProofMarks()) == 0",
+		{enginePath + "report.go", "if p.OwnerUID == \"\" || p.Succeeded || len(p.ProofMarks()) > 0 {", "if p.OwnerUID == \"\" || len(p.ProofMarks()) > 0 {",
 			"pods of Jobs are reported that are done", engine, ""},
+		{enginePath + "report.go", "!slices.Contains(w.Gates, s.Gate) &&", "true &&",
+			"pods whose gate a dry run lifted are reported, though their template has it", engine, ""},
 
 		{enginePath + "podgroup.go", "g.minimum != minimum || g.composite != composite {", "g.minimum != minimum {",
 			"nobody is told that a PodGroup belongs to another CompositePodGroup", engine, ""},

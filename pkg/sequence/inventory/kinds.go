@@ -77,7 +77,10 @@ func row[T any, P interface {
 			}
 			w.Kind = kind
 			if of := template(typed); of != nil {
-				w.Labels = of.Labels
+				w.Labels, w.SchedulerName = of.Labels, of.Spec.SchedulerName
+				for _, gate := range of.Spec.SchedulingGates {
+					w.Gates = append(w.Gates, gate.Name)
+				}
 			}
 			view(w, typed)
 			return true

@@ -40,6 +40,9 @@ type Workload struct {
 	Object    metav1.Object
 	Labels    map[string]string     // of the pods it owns
 	PodGroups []podgroups.Reference // Jobs only: the PodGroups that its pods name
+	// SchedulerName and Gates are those of its template.
+	SchedulerName string
+	Gates         []string
 
 	Expected         int // pods that it should own, for RequireReady
 	ExpectedComplete int // for RequireComplete; Jobs only
