@@ -68,7 +68,7 @@ func (k *knowledge) applyWorkload(view *workload, tx *transaction) {
 	if old != nil {
 		view.peers, view.successors, view.replaced = old.peers, old.successors, old.replaced
 	}
-	if view.Hook || (old != nil && old.Hook) {
+	if view.Hook != (old != nil && old.Hook) {
 		k.reviewHook(view, tx)
 	}
 	if view.Failed && (old == nil || !old.Failed) {

@@ -3,7 +3,7 @@ package sequence
 // A pod of a hook that no order concerns says so by its own annotations, or the Job that owns it does. The engine may come to know the pod
 // before it knows that Job. Until then the pod is a member of groups like any other, so that it waits rather than starts too early.
 
-// reviewHook enters the pods of a Job anew if the Job came, changed or went, and was or is a hook.
+// reviewHook enters the pods of a Job anew that has become a hook, or is none any more.
 func (k *knowledge) reviewHook(w *workload, tx *transaction) {
 	ns := k.namespaces[w.Namespace]
 	if ns == nil {
