@@ -199,6 +199,13 @@ type PodSequenceStatus struct {
 	// +optional
 	StartedOutOfOrder *StartedOutOfOrderStatus `json:"startedOutOfOrder,omitempty"`
 
+	// The reasons for which the sequence is Degraded, sorted, each once. The condition has only the most serious of them as its reason.
+	// Absent if it is not Degraded, or if an earlier release wrote the status.
+	// +optional
+	// +listType=set
+	// +kubebuilder:validation:MaxItems=32
+	DegradedReasons []string `json:"degradedReasons,omitempty"`
+
 	// What the programs remember between restarts. It is not for people, and its form may change with every release: do not
 	// rely on it. Absent if an earlier release wrote the status; then hash, changedAt, timedOut and readyBefore in groups and
 	// nodeStatus count.

@@ -609,6 +609,11 @@ func (in *PodSequenceStatus) DeepCopyInto(out *PodSequenceStatus) {
 		*out = new(StartedOutOfOrderStatus)
 		(*in).DeepCopyInto(*out)
 	}
+	if in.DegradedReasons != nil {
+		in, out := &in.DegradedReasons, &out.DegradedReasons
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
 	if in.Memory != nil {
 		in, out := &in.Memory, &out.Memory
 		*out = new(SequenceMemory)

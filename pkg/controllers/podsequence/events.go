@@ -33,7 +33,7 @@ const (
 // warnings are the problems that events tell of.
 var warnings = []string{
 	v1alpha1.ReasonUngovernedPods, v1alpha1.ReasonPodFailed, v1alpha1.ReasonJobFailed, v1alpha1.ReasonPodsReadyTimeout,
-	v1alpha1.ReasonNamespaceNotAllowed,
+	v1alpha1.ReasonNamespaceNotAllowed, v1alpha1.ReasonStrayPods, v1alpha1.ReasonStartedOutOfOrder,
 }
 
 // eventsFor is what a status tells that the one before did not. Since each status that is written is compared with the
@@ -50,12 +50,11 @@ func eventsFor(before, after v1alpha1.PodSequenceStatus, problems []sequence.Pro
 		})
 	}
 	for _, reason := range warnings {
-		if problem := degraded(after, reason); problem != nil && degraded(before, reason) == nil {
-			all = append(all, event{kind: corev1.EventTypeWarning, reason: reason, action: actionObserve, note: problem.Message})
+		if slices.Contains(after.DegradedReasons, reason) && !wasTold(before, reason) {
+			all = append(all, event{kind: corev1.EventTypeWarning, reason: reason, action: actionObserve, note: messageOf(problems, reason)})
 		}
 	}
 	all = append(all, overrideEvents(before, after)...)
-	all = append(all, outOfOrderEvents(before, after, problems)...)
 	for i := range all {
 		all[i].note = printable.Note(all[i].note)
 	}
@@ -168,15 +167,6 @@ var writeTime = regexp.MustCompile(` at \d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ`)
 // withoutWriteTimes is the message without the times of its writers: these change with every field that the same client writes.
 func withoutWriteTimes(message string) string { return writeTime.ReplaceAllString(message, "") }
 
-// outOfOrderEvents tells once which pods started out of order, also if another problem is the reason of the condition Degraded.
-func outOfOrderEvents(before, after v1alpha1.PodSequenceStatus, problems []sequence.Problem) []event {
-	i := slices.IndexFunc(problems, func(p sequence.Problem) bool { return p.Reason == v1alpha1.ReasonStartedOutOfOrder })
-	if i < 0 || before.StartedOutOfOrder != nil || after.StartedOutOfOrder == nil {
-		return nil
-	}
-	return []event{{kind: corev1.EventTypeWarning, reason: problems[i].Reason, action: actionObserve, note: problems[i].Message}}
-}
-
 func groupEvents(before, after v1alpha1.GroupStatus, place string) []event {
 	var all []event
 	if after.ReleasedAt != nil && before.ReleasedAt == nil {
@@ -224,13 +214,25 @@ func place(status v1alpha1.PodSequenceStatus, i int) string {
 	return fmt.Sprintf("group %d/%d %q", i+1, len(status.Groups), status.Groups[i].Name)
 }
 
-// degraded is the condition that tells of a problem with this reason, or nil.
-func degraded(status v1alpha1.PodSequenceStatus, reason string) *metav1.Condition {
-	condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionDegraded)
-	if condition == nil || condition.Status != metav1.ConditionTrue || condition.Reason != reason {
-		return nil
+// wasTold reports whether a status tells of a problem with this reason. One that an earlier release wrote has no list of reasons.
+func wasTold(status v1alpha1.PodSequenceStatus, reason string) bool {
+	if len(status.DegradedReasons) > 0 {
+		return slices.Contains(status.DegradedReasons, reason)
 	}
-	return condition
+	condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionDegraded)
+	return condition != nil && condition.Status == metav1.ConditionTrue && condition.Reason == reason ||
+		reason == v1alpha1.ReasonStartedOutOfOrder && status.StartedOutOfOrder != nil
+}
+
+// messageOf says what is wrong for a reason.
+func messageOf(problems []sequence.Problem, reason string) string {
+	var messages []string
+	for _, p := range problems {
+		if p.Reason == reason {
+			messages = append(messages, p.Message)
+		}
+	}
+	return strings.Join(messages, "; ")
 }
 
 // whatIsReady counts what a group waited for that is ready.

@@ -34,15 +34,20 @@ func TestEventsFor(t *testing.T) {
 	completed := v1alpha1.PodSequenceStatus{
 		Phase: v1alpha1.PhaseCompleted, Groups: []v1alpha1.GroupStatus{ready}, Message: "all 1 groups are passed",
 	}
-	degraded := func(reason, message string) v1alpha1.PodSequenceStatus {
-		return v1alpha1.PodSequenceStatus{Conditions: []metav1.Condition{
-			{Type: v1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: reason, Message: message},
+	degraded := func(reasons ...string) v1alpha1.PodSequenceStatus {
+		return v1alpha1.PodSequenceStatus{DegradedReasons: reasons, Conditions: []metav1.Condition{
+			{Type: v1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: reasons[0]},
 		}}
 	}
-	ungoverned := degraded(v1alpha1.ReasonUngovernedPods, "web-0 cannot be held: set schedulerName")
+	byAnEarlierRelease := func(status v1alpha1.PodSequenceStatus) v1alpha1.PodSequenceStatus {
+		status.DegradedReasons = nil
+		return status
+	}
+	ungoverned, gate := degraded(v1alpha1.ReasonUngovernedPods), degraded(v1alpha1.ReasonGateNotAllowed)
+	both := degraded(v1alpha1.ReasonGateNotAllowed, v1alpha1.ReasonUngovernedPods)
 
 	early := func(pods ...string) v1alpha1.PodSequenceStatus {
-		status := ungoverned
+		status := degraded(v1alpha1.ReasonUngovernedPods, v1alpha1.ReasonStartedOutOfOrder)
 		status.StartedOutOfOrder = &v1alpha1.StartedOutOfOrderStatus{Total: int32(len(pods)), Pods: pods}
 		return status
 	}
@@ -208,15 +213,33 @@ func TestEventsFor(t *testing.T) {
 			before: completed, after: completed,
 		},
 		"pods that nothing can hold are reported with the fix": {
-			after: ungoverned,
-			want:  []event{{"Warning", "UngovernedPods", "Observe", "web-0 cannot be held: set schedulerName"}},
+			after: ungoverned, problems: problems,
+			want: []event{{"Warning", "UngovernedPods", "Observe", "web-0 cannot be held: set schedulerName"}},
 		},
-		"more pods that nothing can hold are no news": {
-			before: ungoverned, after: degraded(v1alpha1.ReasonUngovernedPods, "web-0, web-1 cannot be held"),
+		"so they are beside a problem that is more serious": {
+			before: gate, after: both, problems: problems,
+			want: []event{{"Warning", "UngovernedPods", "Observe", "web-0 cannot be held: set schedulerName"}},
 		},
-		"other problems are conditions only": {
-			after: degraded(v1alpha1.ReasonGateNotAllowed, "the gate is never lifted"),
+		"once more if there were none meanwhile": {
+			before: gate, after: ungoverned, problems: problems,
+			want: []event{{"Warning", "UngovernedPods", "Observe", "web-0 cannot be held: set schedulerName"}},
 		},
+		"that they become the most serious problem is no news":           {before: both, after: ungoverned, problems: problems},
+		"that they are not the most serious problem any more is no news": {before: ungoverned, after: both, problems: problems},
+		"what an earlier release told of is no news":                     {before: byAnEarlierRelease(ungoverned), after: both, problems: problems},
+		"nor that pods started out of order, whatever was more serious":  {before: byAnEarlierRelease(early("app-0")), after: early("app-0"), problems: problems},
+		"what an earlier release did not tell of beside another is told of": {
+			before: byAnEarlierRelease(gate), after: both, problems: problems,
+			want: []event{{"Warning", "UngovernedPods", "Observe", "web-0 cannot be held: set schedulerName"}},
+		},
+		"two problems of one reason are one event": {
+			after: degraded(v1alpha1.ReasonPodsReadyTimeout),
+			problems: []sequence.Problem{
+				{Reason: v1alpha1.ReasonPodsReadyTimeout, Message: "group 1 took too long"}, {Reason: v1alpha1.ReasonPodsReadyTimeout, Message: "group 2 took too long"},
+			},
+			want: []event{{"Warning", "PodsReadyTimeout", "Observe", "group 1 took too long; group 2 took too long"}},
+		},
+		"other problems are conditions only": {after: gate},
 	} {
 		t.Run(name, func(t *testing.T) {
 			assert.Equal(t, tc.want, eventsFor(tc.before, tc.after, tc.problems))

@@ -41,7 +41,7 @@ var (
 	groups = census.New[types.NamespacedName](groupsByPhase)
 
 	degradedSequences = census.NewNamedPlaces[types.NamespacedName]("podsequence_degraded_sequences",
-		"Sequences whose condition Degraded is true, by kind and reason.", "kind", "reason")
+		"Sequences whose condition Degraded is true, by kind and reason. One with several reasons counts for each of them.", "kind", "reason")
 	stalledSequences = census.NewNamedPlaces[types.NamespacedName]("podsequence_stalled_sequences",
 		"Sequences that will not complete unless somebody acts, by kind and reason.", "kind", "reason")
 	earlyPods = census.NewNamedPlaces[types.NamespacedName]("podsequence_pods_started_out_of_order",
@@ -127,7 +127,11 @@ func count(key types.NamespacedName, status *v1alpha1.PodSequenceStatus) {
 	} else {
 		earlyPods.Forget(key)
 	}
-	degradedSequences.Set(key, place, reasonIf(status, v1alpha1.ConditionDegraded, kind)...)
+	var reasons []census.Item
+	for _, reason := range status.DegradedReasons {
+		reasons = append(reasons, census.One(kind, reason))
+	}
+	degradedSequences.Set(key, place, reasons...)
 	stalledSequences.Set(key, place, reasonIf(status, v1alpha1.ConditionStalled, kind)...)
 	if since == nil || meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionSuspended) {
 		inProgress.Forget(key)

@@ -43,7 +43,7 @@ func TestMetricsCountSequencesAsTheirStatusSays(t *testing.T) {
 	expectGauge(t, 4, groupsByPhase, kind, "Waiting")
 	assert.Equal(t, map[census.Place]time.Time{{Name: "first"}: released.Time, {Name: "second"}: released.Time}, inProgress.ByPlace())
 
-	failed := v1alpha1.PodSequenceStatus{Phase: v1alpha1.PhaseFailed, Conditions: []metav1.Condition{
+	failed := v1alpha1.PodSequenceStatus{Phase: v1alpha1.PhaseFailed, DegradedReasons: []string{"PodFailed", "UngovernedPods"}, Conditions: []metav1.Condition{
 		{Type: v1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonPodFailed},
 		{Type: v1alpha1.ConditionStalled, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonPodFailed},
 	}}
@@ -51,7 +51,7 @@ func TestMetricsCountSequencesAsTheirStatusSays(t *testing.T) {
 	expectGauge(t, 1, sequencesByPhase, kind, "InProgress")
 	expectGauge(t, 1, sequencesByPhase, kind, "Failed")
 	expectGauge(t, 2, groupsByPhase, kind, "Waiting")
-	assert.Equal(t, map[string]float64{kind + " second  PodFailed": 1}, samples.Of(t, degradedSequences))
+	assert.Equal(t, map[string]float64{kind + " second  PodFailed": 1, kind + " second  UngovernedPods": 1}, samples.Of(t, degradedSequences))
 	assert.Equal(t, map[string]float64{kind + " second  PodFailed": 1}, samples.Of(t, stalledSequences))
 
 	// Two sequences of a namespace are counted together, apart from those of another namespace.

@@ -97,7 +97,7 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 		count(key, &after)
 		return again, nil
 	}
-	news := eventsFor(before, after, report.Problems)
+	news := eventsFor(before, after, report.AllProblems())
 	if wait := r.turn(key, writeCost(&report.Object.Spec, &after), len(news), recordsPass(before, after) || turnsObjects(before, after)); wait > 0 {
 		return reconcile.Result{RequeueAfter: wait}, nil
 	}

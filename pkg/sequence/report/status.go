@@ -46,6 +46,7 @@ func (r Report) Status(ps *v1alpha1.PodSequence, now time.Time) v1alpha1.PodSequ
 	}
 	r.describeDryRun(&status, ps.Status.DryRun)
 	r.describeOutOfOrder(&status)
+	status.DegradedReasons = r.degradedReasons()
 	status.Memory = r.memory(status.Groups)
 	status.Message = printable.Line(status.Message)
 	for _, condition := range slices.Concat(r.conditions(), r.skipped(ps), r.overridden(ps), r.dryRunCondition(ps.Status.Conditions), r.openToTenants(ps)) {
@@ -85,6 +86,24 @@ func (r Report) failure() *spec.Problem {
 		}
 	}
 	return nil
+}
+
+// AllProblems are the problems of the sequence and, before them, what keeps it from going on: for all of these it is Degraded.
+func (r Report) AllProblems() []spec.Problem {
+	if failure := r.failure(); failure != nil {
+		return append([]spec.Problem{*failure}, r.Problems...)
+	}
+	return r.Problems
+}
+
+// degradedReasons are the reasons of all problems, sorted.
+func (r Report) degradedReasons() []string {
+	var reasons []string
+	for _, p := range r.AllProblems() {
+		reasons = append(reasons, p.Reason)
+	}
+	slices.Sort(reasons)
+	return slices.Compact(reasons)
 }
 
 // refusal is why the namespace to which the sequence points does not allow it.
@@ -255,9 +274,8 @@ func (r Report) conditions() []metav1.Condition {
 		Type: v1alpha1.ConditionDegraded, Status: metav1.ConditionFalse,
 		Reason: v1alpha1.ReasonAsExpected, Message: "the sequence works as its spec says",
 	}
-	problems := slices.Clone(r.Problems)
+	problems := r.AllProblems()
 	if failure := r.failure(); failure != nil {
-		problems = slices.Insert(problems, 0, *failure)
 		ready.Reason, ready.Message = failure.Reason, cutMessage(failure.Message)
 		if r.stuck() {
 			progressing.Status, progressing.Reason, progressing.Message = metav1.ConditionFalse, failure.Reason, ready.Message
