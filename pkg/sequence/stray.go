@@ -34,6 +34,9 @@ func (n *namespace) reviewStray(p *pod, tx *transaction) {
 
 // forgetStray takes the pod out before its labels change, or when it is gone.
 func (n *namespace) forgetStray(p *pod, tx *transaction) {
+	if len(n.strays) == 0 {
+		return
+	}
 	name := spec.NamedSequence(&p.Labels)
 	if _, was := n.strays[name][p]; was {
 		remove(n.strays, name, p)

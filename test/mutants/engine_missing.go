@@ -53,6 +53,8 @@ func ofMissing() []mutant {
 			"a pod that another sequence selects is not stray, or a member is", engine, ""},
 		{enginePath + "stray.go", "\t\tremove(n.strays, name, p)\n\t\ttx.noteStray", "\t\ttx.noteStray",
 			"a pod stays stray when its labels change or it is gone", engine, ""},
+		{enginePath + "report/stray.go", "s.Namespace != s.Key.Namespace", "false",
+			"a stray pod is not told that its sequence is about another namespace", engine, ""},
 		{enginePath + "quota.go", " && d.heldFor(i, w.Namespace) > 0", "",
 			"a quota that somebody else uses up is said to be that of held pods", engine, ""},
 		{enginePath + "quota.go", "p.Namespace == namespace && !p.Bound()", "p.Namespace == namespace",

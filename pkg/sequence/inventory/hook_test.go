@@ -1,9 +1,14 @@
 package inventory
 
 import (
+	"regexp"
+	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+
+	"example.com/podsequence/manifests"
 )
 
 func TestWhichHooksNoOrderConcerns(t *testing.T) {
@@ -36,5 +41,30 @@ func TestWhichHooksNoOrderConcerns(t *testing.T) {
 		"both tools, one of them for installations": {map[string]string{"helm.sh/hook": "post-install", "argocd.argoproj.io/hook": "PostDelete"}, false},
 	} {
 		assert.Equal(t, test.want, IsUnorderedHook(test.annotations), name)
+	}
+}
+
+// The policy that refuses pods that nobody would hold cannot ask IsUnorderedHook: it has lists of its own.
+func TestThePolicyThatRefusesKnowsTheSameHooks(t *testing.T) {
+	policy, err := manifests.FS.ReadFile("options/refuse-unheld-pods/policy.yaml")
+	require.NoError(t, err)
+	lists := regexp.MustCompile(`hook.trim\(\) in \[(.*?)\]`).FindAllSubmatch(policy, -1)
+	require.Len(t, lists, 2, "a list of the hooks of Helm, and one of those of Argo CD")
+	all := [][]string{
+		{"pre-install", "post-install", "pre-upgrade", "post-upgrade", "pre-delete", "post-delete", "pre-rollback", "post-rollback", "test",
+			"test-success", "test-failure", "crd-install"},
+		{"PreSync", "Sync", "PostSync", "Skip", "SyncFail", "PreDelete", "PostDelete"},
+	}
+	for i, annotation := range []string{helmHookAnnotation, argoHookAnnotation} {
+		var listed, unordered []string
+		for _, name := range regexp.MustCompile(`'(.*?)'`).FindAllSubmatch(lists[i][1], -1) {
+			listed = append(listed, string(name[1]))
+		}
+		for _, name := range slices.Concat(all[i], listed) {
+			if IsUnorderedHook(map[string]string{annotation: name}) && !slices.Contains(unordered, name) {
+				unordered = append(unordered, name)
+			}
+		}
+		assert.ElementsMatch(t, unordered, listed, annotation)
 	}
 }

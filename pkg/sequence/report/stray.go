@@ -55,10 +55,14 @@ func StrayPods(pods []StrayPod, s *spec.Sequence) spec.Problem {
 	if len(pods) > 1 {
 		pod, has, it, labels = "pods", "have", "them", "they have"
 	}
+	selected, remedy := Selectors(s), "correct the labels in the pod template, or the podSelector of a group"
+	if s.Namespace != s.Key.Namespace {
+		selected = fmt.Sprintf("the sequence selects only pods of namespace %s, see its spec.namespace: %s", s.Namespace, selected)
+		remedy = fmt.Sprintf("remove the label from the pod template, or create the %s in namespace %s", pod, s.Namespace)
+	}
 	return spec.Problem{Reason: v1alpha1.ReasonStrayPods, Message: fmt.Sprintf(
-		"%[1]s %[2]s %[3]s the label of %[4]s, but no group there selects %[5]s, so %[4]s does not hold %[5]s: %[6]s %[7]s; %[8]s: "+
-			"correct the labels in the pod template, or the podSelector of a group",
-		pod, first(names), has, NameOf(s.Key), it, labels, strings.Join(have[:min(len(have), 3)], ", or "), Selectors(s))}
+		"%[1]s %[2]s %[3]s the label of %[4]s, but no group there selects %[5]s, so %[4]s does not hold %[5]s: %[6]s %[7]s; %[8]s: %[9]s",
+		pod, first(names), has, NameOf(s.Key), it, labels, strings.Join(have[:min(len(have), 3)], ", or "), selected, remedy)}
 }
 
 // Selectors says what the groups of a sequence select.
