@@ -265,22 +265,26 @@ concurrent = $(shell hack/concurrent.sh)
 race := $(if $(shell command -v $$($(GO) env CC)),-race)
 
 # Compilers and tests have memory enough, and too few processors, to collect garbage often.
-check test test-all test-unit test-race: export GOGC ?= 400
+check test test-product test-all test-unit test-race: export GOGC ?= 400
 
 .PHONY: test
-test: ## Run the tests of the product, and the most important stories on a real control plane
+test: test-product ## Run the tests of the product, and the most important stories on a real control plane
+	$(go_test) -short -timeout 30m ./test/integration
+
+# Everything but the stories, which need all programs.
+.PHONY: test-product test-unit
+test-product:
 	@hack/compile.sh . $(unit_packages) ./test/integration
 	@# One compiles for long, the other waits now and then.
 	@$(MAKE) --no-print-directory -j 2 build-sandbox test-unit
 	@$(MAKE) --no-print-directory -j 2 $(PROGRAMS:%=build-%)
-	$(go_test) -short -timeout 30m ./test/integration
-
-.PHONY: test-unit
 test-unit:
 	$(go_test) $(unit_packages)
 
-# Seeds of fuzz targets and golden outputs have one goroutine, and what a pod costs in memory is more under the detector.
-race_test = $(go_test) -race -short -skip '^(Fuzz|TestGolden$$|TestWhatAPodCosts$$)' -timeout 30m
+# Fuzz targets, golden outputs, and random histories that are told to an engine or a reconciler have one goroutine. What a pod costs in
+# memory is more under the detector.
+one_goroutine := Fuzz|TestGolden$$|TestEngineAgreesWithOracle|TestLateEvents|TestARestart|TestAdversity$$|TestAtMostOneRolls$$
+race_test = $(go_test) -race -short -skip '^($(one_goroutine)|TestWhatAPodCosts$$)' -timeout 30m
 
 .PHONY: test-race
 test-race: ## Run the short tests of all packages with locks, atomics or goroutines under the race detector
@@ -298,16 +302,16 @@ test-race-real:
 	$(race_test) $(shell hack/concurrent.sh real)
 
 .PHONY: test-all
-test-all: test test-race ## Run all tests, those that take long and those of the installation, the charts and the images included
+test-all: test-product test-race ## Run all tests, those that take long and those of the installation, the charts and the images included
 	@$(MAKE) --no-print-directory -j 2 build-helm build-gitops
 	@hack/compile.sh . ./...
 	$(go_test) ./hack/... ./tools/...
 	for module in images charts release; do $(GO) -C hack/$$module test -vet=off ./... || exit 1; done
 	@hack/compile.sh cmd/sandbox ./...
 	$(GO) -C cmd/sandbox test -vet=off -ldflags=-linkmode=internal ./...
-	# Two packages at a time leave a fifth of two processors idle: tests wait for one another. Those that wait most begin first, or they
+	# Three packages at a time leave a seventh of two processors idle: tests wait for one another. Those that wait most begin first, or they
 	# would be alone at the end. The module of test/bench/schedulerperf has benchmarks only, and takes long to link.
-	$(go_test) -p 3 -timeout 90m $$($(GO) list ./test/integration ./test/prove ./test/bench ./test/...)
+	$(go_test) -p 4 -timeout 90m $$($(GO) list ./test/integration ./test/integration/deploymentcoordination ./test/prove ./test/...)
 
 STEPS ?= 2000000
 

@@ -10,10 +10,10 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// Rows 1 to 4 and 8 are left out, for they need programs that take long to build, and rows 5 and 6, whose parts row 7 has as well.
+// Rows 1 to 4 and 8 are left out, for they need programs that take long to build, and rows 5, 6 and 9, whose parts row 7 has as well.
 // `make bench SHORT=1` tries them all.
 func TestRowsCanBeMeasured(t *testing.T) {
-	rows := []int{7, 9, 10}
+	rows := []int{7, 10}
 	list := ""
 	for _, number := range rows {
 		list += fmt.Sprintf("%d,", number)

@@ -10,12 +10,12 @@ import (
 	"example.com/podsequence/test/harness/cluster"
 )
 
-func aThousandSequences(s *story) {
-	for i := range 1000 {
+func hundredsOfSequences(s *story) {
+	for i := range 300 {
 		name := fmt.Sprintf("s-%d", i)
 		s.Create(s.sequence(name).Pods("One", name+"-one").Label("Two", "of", name).Obj())
 	}
-	for _, i := range []int{0, 500, 999} {
+	for _, i := range []int{0, 150, 299} {
 		name := fmt.Sprintf("s-%d", i)
 		s.createPods(s.pod(name+"-two").Label("of", name), s.pod(name+"-one"))
 		s.awaitBound(name + "-one")

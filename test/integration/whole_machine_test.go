@@ -25,7 +25,7 @@ func TestManyNodes(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
 	heavy.Take(t)
-	const nodes, perNode = 120, 2
+	const nodes, perNode = 60, 2
 	env := startCluster(t, controlplane.Options{Nodes: nodes})
 	s := &nodeStory{story: newStoryIn(t, env)}
 	everywhere := func(d *appsv1.DaemonSet) *appsv1.DaemonSet {
@@ -58,7 +58,7 @@ func TestLarge(t *testing.T) {
 	t.Parallel()
 	heavy.Take(t)
 	env := startCluster(t, controlplane.Options{})
-	t.Run("a thousand sequences in one namespace", func(t *testing.T) { aThousandSequences(newStoryIn(t, env)) })
+	t.Run("hundreds of sequences in one namespace", func(t *testing.T) { hundredsOfSequences(newStoryIn(t, env)) })
 	t.Run("a group of many pods by label", func(t *testing.T) { manyPodsByLabel(newStoryIn(t, env)) })
 }
 

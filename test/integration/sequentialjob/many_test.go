@@ -14,8 +14,8 @@ import (
 	"example.com/podsequence/apis/batch/v1alpha1"
 )
 
-func TestAHundredAtOnce(t *testing.T) {
-	const objects, steps = 100, 2
+func TestManyAtOnce(t *testing.T) {
+	const objects, steps = 40, 2
 	s := newLonelyStory(t) // which others would slow down
 	began := time.Now()
 	for i := range objects {
