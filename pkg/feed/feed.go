@@ -68,7 +68,6 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/definitions"
-	"example.com/podsequence/pkg/podgroupwatch"
 	"example.com/podsequence/pkg/reflectors"
 	"example.com/podsequence/pkg/sequence"
 )
@@ -81,8 +80,7 @@ type Feed struct {
 
 	// world are the kinds that the engine must know before it hears of sequences.
 	world     []watchedKind
-	groups    *podgroupwatch.Watcher // nil in tests that have none
-	sequences [2]*sequenceKind       // PodSequences and ClusterPodSequences
+	sequences [2]*sequenceKind // PodSequences and ClusterPodSequences
 
 	scoped   []scopedKind // those of world that the engine gets only in namespaces of interest
 	interest *interest
@@ -193,9 +191,6 @@ func New(config *rest.Config, engine *sequence.Engine, options Options) (*Feed, 
 		f.sequences[i] = kind
 	}
 	f.consents = newKnownNamespaces(f.barrier, f.askedNamespaces, pods, options.Advanced)
-	if f.groups, err = podgroupwatch.New(config); err != nil {
-		return nil, fmt.Errorf("make watcher of PodGroups: %w", err)
-	}
 	f.setState("has not begun to watch")
 	return f, nil
 }
@@ -292,10 +287,6 @@ func (f *Feed) Run(ctx context.Context) {
 		watches.StartWithContext(ctx, func(ctx context.Context) {
 			f.reflect(ctx, kind.resource.Resource, kind.source, kind.object, kind.store)
 		})
-	}
-	if f.groups != nil {
-		watches.StartWithContext(ctx, func(ctx context.Context) { f.groups.Run(ctx, f.applyGroup) })
-		f.groups.AwaitListed(ctx)
 	}
 	for _, kind := range f.world {
 		select {

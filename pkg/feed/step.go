@@ -3,7 +3,6 @@ package feed
 import (
 	"time"
 
-	"example.com/podsequence/pkg/podgroups"
 	"example.com/podsequence/pkg/sequence"
 )
 
@@ -73,14 +72,6 @@ func (f *Feed) stepAt(watch *position, version string, enter func() sequence.Cha
 	f.step(func() sequence.Changes {
 		defer watch.advanceByEvent(version)
 		return enter()
-	})
-}
-
-// applyGroup enters what a PodGroup says.
-func (f *Feed) applyGroup(group podgroups.Reference) {
-	f.apply(func() sequence.Changes {
-		minimum, _ := f.groups.Minimum(group)
-		return f.engine.ApplyPodGroup(group, int(minimum), f.groups.Composite(group))
 	})
 }
 

@@ -58,15 +58,6 @@ func MinMember(group *unstructured.Unstructured) int32 {
 	return int32(min(max(minimum, 0), math.MaxInt32))
 }
 
-// CompositeOf returns the name of the CompositePodGroup, of the same namespace, that a PodGroup of Kubernetes is part of; empty if it is
-// part of none.
-func CompositeOf(group *schedulingv1beta1.PodGroup) string {
-	if name := group.Spec.ParentCompositePodGroupName; name != nil {
-		return *name
-	}
-	return ""
-}
-
 // MinCount returns how many pods a PodGroup of Kubernetes asks for at least; 0 if its policy is not to schedule a gang.
 func MinCount(group *schedulingv1beta1.PodGroup) int32 {
 	if gang := group.Spec.SchedulingPolicy.Gang; gang != nil {

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"time"
 
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -55,11 +54,8 @@ func newCoscheduling(config *rest.Config) (*kind, error) {
 	}, nil
 }
 
-// maxDelay is the longest pause after a failure. Groups wait for pods that only PodGroups tell of.
-const maxDelay = 5 * time.Second
-
 func reflectorOf(kind podgroups.Kind, source cache.ListerWatcher, object any) reflectors.Reflector {
-	return reflectors.Reflector{Name: string(kind), Source: source, Type: object, MaxDelay: maxDelay}
+	return reflectors.Reflector{Name: string(kind), Source: source, Type: object}
 }
 
 // apiServices are the group versions that the API server serves, also those that are built in. To watch the one of
@@ -92,7 +88,6 @@ func newNative(config *rest.Config) (*kind, error) {
 			return groups.PodGroups(namespace).List(ctx, options)
 		},
 		groups: reflectorOf(podgroups.Native, source, &schedulingv1beta1.PodGroup{}), minimumOf: minimumBy(podgroups.MinCount),
-		compositeOf: compositeOf,
 	}, nil
 }
 
@@ -120,15 +115,6 @@ func watchOne(client metadata.ResourceInterface, name string) cache.ListerWatche
 			return client.Watch(ctx, options)
 		},
 	}
-}
-
-// compositeOf returns the CompositePodGroup of a PodGroup of Kubernetes.
-func compositeOf(group any) string {
-	typed, ok := group.(*schedulingv1beta1.PodGroup)
-	if !ok {
-		return ""
-	}
-	return podgroups.CompositeOf(typed)
 }
 
 // minimumBy makes a function of one type one of any.

@@ -14,25 +14,27 @@ import (
 
 // run watches the kind while it is served, until the context ends.
 func (k *kind) run(ctx context.Context) {
-	k.definition.Failed, k.groups.Failed = k.countFailed(k.definition.Name), k.countFailed(k.groups.Name)
+	k.definition.Failed = func(ctx context.Context, err error) { k.countFailed(ctx, err, k.definition.Name) }
+	k.groups.Failed = func(ctx context.Context, err error) {
+		k.unreadable.Store(true)
+		k.countFailed(ctx, err, k.groups.Name)
+	}
 	k.definition.Run(ctx, k)
 }
 
-func (k *kind) countFailed(resource string) func(context.Context, error) {
-	return func(ctx context.Context, err error) {
-		watchErrors.WithLabelValues(resource).Inc()
-		klog.FromContext(ctx).Error(err, "Could not list and watch, will retry", "resource", resource)
-	}
+func (k *kind) countFailed(ctx context.Context, err error, resource string) {
+	watchErrors.WithLabelValues(resource).Inc()
+	klog.FromContext(ctx).Error(err, "Could not list and watch; unknown PodGroups of this kind do not count, will retry", "resource", resource, "kind", k.name)
 }
 
 // Served implements definitions.Follower.
 func (k *kind) Served(ctx context.Context) {
 	k.groups.Run(ctx, groupStore{k})
-	k.replace(map[types.NamespacedName]facts{})
+	k.replace(map[types.NamespacedName]int32{})
 }
 
 // Unserved implements definitions.Follower.
-func (k *kind) Unserved(context.Context, bool, string) { k.setListed() }
+func (k *kind) Unserved(context.Context, bool, string) {}
 
 // groupStore enters PodGroups into what is known of their kind. An informer does not: it ends without giving its handlers what
 // waits for them, so that nobody would be told of a PodGroup that was removed just before the definition.
@@ -45,11 +47,11 @@ func (s groupStore) Add(group any) error { return s.Update(group) }
 func (s groupStore) Resync() error       { return nil }
 
 func (s groupStore) Update(group any) error {
-	key, found, err := s.kind.read(group)
+	key, minimum, err := s.kind.read(group)
 	if err != nil {
 		return err
 	}
-	s.kind.set(key, found)
+	s.kind.set(key, minimum)
 	return nil
 }
 
@@ -63,33 +65,29 @@ func (s groupStore) Delete(group any) error {
 }
 
 func (s groupStore) Replace(list []any, _ string) error {
-	groups := make(map[types.NamespacedName]facts, len(list))
+	minimums := make(map[types.NamespacedName]int32, len(list))
 	for _, group := range list {
-		key, found, err := s.kind.read(group)
+		key, minimum, err := s.kind.read(group)
 		if err != nil {
 			return err
 		}
-		groups[key] = found
+		minimums[key] = minimum
 	}
-	s.kind.replace(groups)
-	s.kind.setListed()
+	s.kind.replace(minimums)
+	s.kind.unreadable.Store(false)
 	return nil
 }
 
-func (k *kind) read(group any) (types.NamespacedName, facts, error) {
+func (k *kind) read(group any) (types.NamespacedName, int32, error) {
 	object, err := meta.Accessor(group)
 	if err != nil {
-		return types.NamespacedName{}, facts{}, fmt.Errorf("read one of %s: %w", k.name, err)
+		return types.NamespacedName{}, 0, fmt.Errorf("read one of %s: %w", k.name, err)
 	}
-	found := facts{}
-	if k.compositeOf != nil {
-		found.composite = k.compositeOf(group)
-	}
-	found.minimum, err = k.minimumOf(group)
-	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, found, err
+	minimum, err := k.minimumOf(group)
+	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, minimum, err
 }
 
-func (k *kind) set(key types.NamespacedName, now facts) {
+func (k *kind) set(key types.NamespacedName, now int32) {
 	k.lock.Lock()
 	before, known := k.known[key]
 	k.known[key] = now
@@ -107,18 +105,18 @@ func (k *kind) remove(key types.NamespacedName) {
 }
 
 // replace is one step for those who ask: a relist must not show PodGroups of different times together.
-func (k *kind) replace(groups map[types.NamespacedName]facts) {
+func (k *kind) replace(minimums map[types.NamespacedName]int32) {
 	k.lock.Lock()
 	before := k.known
-	k.known = groups
+	k.known = minimums
 	var differ []types.NamespacedName
-	for key, now := range groups {
+	for key, now := range minimums {
 		if was, known := before[key]; !known || was != now {
 			differ = append(differ, key)
 		}
 	}
 	for key := range before {
-		if _, still := groups[key]; !still {
+		if _, still := minimums[key]; !still {
 			differ = append(differ, key)
 		}
 	}

@@ -12,9 +12,11 @@ import (
 	"github.com/stretchr/testify/require"
 	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
 	cachetesting "k8s.io/client-go/tools/cache/testing"
+	"k8s.io/component-base/metrics/testutil"
 
 	"example.com/podsequence/pkg/definitions"
 	"example.com/podsequence/pkg/podgroups"
@@ -43,7 +45,7 @@ func play(t *testing.T) *stage {
 				return marker.(*metav1.PartialObjectMetadata).Annotations["served"] != "no"
 			},
 		},
-		groups: reflectors.Reflector{Source: s.groups, Type: &schedulingv1beta1.PodGroup{}}, minimumOf: minimumBy(podgroups.MinCount), compositeOf: compositeOf,
+		groups: reflectors.Reflector{Source: s.groups, Type: &schedulingv1beta1.PodGroup{}}, minimumOf: minimumBy(podgroups.MinCount),
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -92,15 +94,21 @@ func TestAPodGroupThatTheTypeCannotHoldHidesNoOther(t *testing.T) {
 	k, err := newCoscheduling(&rest.Config{Host: server.URL})
 	require.NoError(t, err)
 	w := newWatcher(k)
-	k.changed, k.groups.Failed = func(podgroups.Reference) {}, func(context.Context, error) {}
+	changes := make(chan podgroups.Reference, 2)
+	k.changed, k.groups.Failed = func(group podgroups.Reference) { changes <- group }, func(context.Context, error) {}
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		k.groups.Run(ctx, groupStore{k})
 	}()
-	w.AwaitListed(ctx)
-	require.NoError(t, ctx.Err(), "it is not known which PodGroups there are, so everybody waits")
+	for range 2 {
+		select {
+		case <-changes:
+		case <-ctx.Done():
+			require.Fail(t, "it is not known which PodGroups there are")
+		}
+	}
 	gang := podgroups.Reference{Kind: podgroups.Coscheduling, NamespacedName: types.NamespacedName{Namespace: "train", Name: "gang"}}
 	minimum, known := w.Minimum(gang)
 	assert.True(t, known)
@@ -125,25 +133,6 @@ func (s *stage) expectChange(name string, minimum int32) {
 	got, known := s.watcher.Minimum(reference(name))
 	assert.Equal(s, minimum > 0, known)
 	assert.Equal(s, minimum, got)
-}
-
-func TestAPodGroupThatIsPartOfACompositePodGroup(t *testing.T) {
-	s := play(t)
-	part := func(composite string) *schedulingv1beta1.PodGroup {
-		g := group("gang", 4)
-		g.Spec.ParentCompositePodGroupName = &composite
-		return g
-	}
-	s.groups.Add(part("first"))
-	s.markers.Add(marker("first"))
-	s.expectChange("gang", 4)
-	assert.Equal(t, "first", s.watcher.Composite(reference("gang")))
-	s.groups.Modify(part("second")) // another PodGroup of this name
-	s.expectChange("gang", 4)
-	assert.Equal(t, "second", s.watcher.Composite(reference("gang")))
-	s.groups.Delete(part("second"))
-	s.expectChange("gang", 0)
-	assert.Empty(t, s.watcher.Composite(reference("gang")))
 }
 
 func TestAKindThatComesAndGoes(t *testing.T) {
@@ -182,7 +171,7 @@ func TestAKindIsOnlyWatchedOnceItIsServed(t *testing.T) {
 }
 
 func TestARelistIsOneStep(t *testing.T) {
-	k := &kind{name: podgroups.Native, minimumOf: minimumBy(podgroups.MinCount), known: map[types.NamespacedName]facts{}, listed: make(chan struct{})}
+	k := &kind{name: podgroups.Native, minimumOf: minimumBy(podgroups.MinCount), known: map[types.NamespacedName]int32{}}
 	changed := map[string]int{}
 	k.changed = func(r podgroups.Reference) { changed[r.Name]++ }
 	store := groupStore{k}
@@ -191,4 +180,65 @@ func TestARelistIsOneStep(t *testing.T) {
 	require.NoError(t, store.Replace([]any{group("same", 1), group("other", 2), group("new", 1)}, ""))
 	assert.Equal(t, map[string]int{"other": 1, "gone": 1, "new": 1}, changed)
 	assert.Error(t, store.Add(&metav1.PartialObjectMetadata{}), "not a PodGroup")
+}
+
+// The definition may serve another version only, its webhook may be down, or a permission may be missing.
+func TestAKindThatCannotBeReadIsAsIfItWereNotThere(t *testing.T) {
+	gang := podgroups.Reference{Kind: podgroups.Coscheduling, NamespacedName: types.NamespacedName{Namespace: "train", Name: "gang"}}
+	for _, code := range []int{http.StatusNotFound, http.StatusForbidden, http.StatusInternalServerError} {
+		t.Run(http.StatusText(code), func(t *testing.T) {
+			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Error(w, "no", code) }))
+			t.Cleanup(server.Close)
+			k, err := newCoscheduling(&rest.Config{Host: server.URL})
+			require.NoError(t, err)
+			k.definition = served()
+			w := newWatcher(k)
+			before := errorsOf(t, podgroups.Coscheduling)
+			ctx, cancel := context.WithCancel(t.Context())
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				w.Run(ctx, func(podgroups.Reference) {})
+			}()
+			require.Eventually(t, func() bool { return errorsOf(t, podgroups.Coscheduling) > before }, 30*time.Second, time.Millisecond)
+			_, known := w.Minimum(gang)
+			assert.False(t, known)
+			_, exists, err := w.Ask(ctx, gang)
+			require.NoError(t, err)
+			assert.False(t, exists)
+			cancel()
+			<-done
+		})
+	}
+}
+
+// served is a definition that is there and served.
+func served() *definitions.Watcher {
+	markers := cachetesting.NewFakeControllerSource()
+	markers.Add(marker("served"))
+	return &definitions.Watcher{
+		Reflector: reflectors.Reflector{Source: markers, Type: &metav1.PartialObjectMetadata{}},
+		IsServed:  func(context.Context, any) bool { return true },
+	}
+}
+
+func errorsOf(t *testing.T, kind podgroups.Kind) float64 {
+	t.Helper()
+	count, err := testutil.GetCounterMetricValue(watchErrors.WithLabelValues(string(kind)))
+	require.NoError(t, err)
+	return count
+}
+
+func TestAFailureToAskIsOneWhereTheWatchWorks(t *testing.T) {
+	k := &kind{name: podgroups.Native, minimumOf: minimumBy(podgroups.MinCount), changed: func(podgroups.Reference) {}}
+	k.list = func(context.Context, string, metav1.ListOptions) (runtime.Object, error) { return nil, assert.AnError }
+	w := newWatcher(k)
+	_, _, err := w.Ask(t.Context(), reference("gang"))
+	require.ErrorIs(t, err, assert.AnError)
+	k.unreadable.Store(true)
+	_, _, err = w.Ask(t.Context(), reference("gang"))
+	require.NoError(t, err)
+	require.NoError(t, groupStore{k}.Replace(nil, "7"))
+	_, _, err = w.Ask(t.Context(), reference("gang"))
+	require.ErrorIs(t, err, assert.AnError)
 }

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/podgroups"
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/spec"
 )
@@ -150,8 +149,4 @@ func (a answering) RemoveNode(name string) Changes { return a.answer(a.Engine.Re
 
 func (a answering) ReplaceNodes(objects []*corev1.Node, version string) Changes {
 	return a.answer(a.Engine.ReplaceNodes(objects, version))
-}
-
-func (a answering) ApplyPodGroup(reference podgroups.Reference, minimum int, composite string) Changes {
-	return a.answer(a.Engine.ApplyPodGroup(reference, minimum, composite))
 }

@@ -174,7 +174,7 @@ func (k *knowledge) replaceSequence(old, next *sequence, tx *transaction) {
 // register makes a sequence count, and enters its members everywhere. A namespace that does not allow the sequence knows nothing of it.
 func (k *knowledge) register(s *sequence, affected map[*pod]struct{}, tx *transaction) {
 	k.sequences[s.Key] = s
-	s.registered, s.podGroupsKnown, s.knowledge, s.registeredAt = true, k.podGroups, k, k.questions.moment.Load()
+	s.registered, s.knowledge, s.registeredAt = true, k, k.questions.moment.Load()
 	k.consents.register(s)
 	s.domainAt("")
 	if s.overrideEnd.Owner = s; s.Override.IsActive() {

@@ -108,11 +108,6 @@ func TestMemoryDoesNotGrowWithEdits(t *testing.T) {
 			engine.ApplyWorkload(set)
 			engine.RemoveWorkload(set)
 		},
-		"a PodGroup comes and goes": func(engine answering, i int) {
-			reference := podgroups.Reference{Kind: podgroups.Native, NamespacedName: types.NamespacedName{Namespace: "a", Name: fmt.Sprint(i)}}
-			engine.ApplyPodGroup(reference, 3, "")
-			engine.ApplyPodGroup(reference, 0, "")
-		},
 		"the scheduler asks about pods that go before the watch tells of them": func(engine answering, i int) {
 			engine.ApplySequence(edited(0, farTimeouts(v1alpha1.ScopeCluster)))
 			engine.Decide(makePod(fmt.Sprint("pod-", i), version(2*i)).UID(fmt.Sprint(i)).Label("tier", "app").Obj())

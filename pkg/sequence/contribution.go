@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/podgroups"
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/progress"
 	"example.com/podsequence/pkg/sequence/readiness"
@@ -88,7 +87,6 @@ func (all *workloads) join(p *pod, m membership, before *pod, tx *transaction) {
 		}
 		if i == m.group {
 			state.members = entered(state.members, p, was)
-			m.countPodGroups(p, was.ready, +1)
 		} else {
 			state.named = entered(state.named, p, was)
 		}
@@ -113,7 +111,6 @@ func (all *workloads) leave(p *pod, m membership, tx *transaction) {
 		delete(state.members, p)
 		delete(state.named, p)
 	}
-	m.countPodGroups(p, false, -1)
 }
 
 // mark marks a member: what it adds to the sums is worked out anew.
@@ -149,9 +146,6 @@ func (s *groupState) put(at member, next contribution, tx *transaction) {
 	}
 	s.add(before, -1, tx)
 	s.add(next, +1, tx)
-	if isMember && before.ready != next.ready {
-		s.notePodGroups(p, next.ready)
-	}
 	if isNews := next.ready && !(before.ready && before.since == next.since); isNews && s.countsAsReady(next) {
 		s.turned = latest(s.turned, next.since.Time())
 	}
@@ -280,47 +274,4 @@ func (d *domain) crashLooping(group int) (names []string, unprobed bool) {
 		}
 	}
 	return names, unprobed
-}
-
-// countPodGroups counts a member for its PodGroups in its group. ready reports that it counts as ready there.
-func (m membership) countPodGroups(p *pod, ready bool, sign int) {
-	for _, reference := range p.PodGroups() {
-		m.sequence.countPodGroup(reference, m.group, sign)
-		if m.sequence.PerNode {
-			continue // what a PodGroup asks for it asks for in the cluster, not on each node
-		}
-		state := m.sequence.domainOf(p).groupState(m.group)
-		if state.podGroups == nil {
-			state.podGroups = readiness.PodGroups{}
-		}
-		state.podGroups.Add(reference, ready, sign)
-	}
-}
-
-// notePodGroups counts a member as ready for its PodGroups, or not as ready any more. Which they are does not change while it is a member.
-func (s *groupState) notePodGroups(p *pod, ready bool) {
-	if s.podGroups == nil {
-		return // nobody asks for them on nodes
-	}
-	for _, reference := range p.PodGroups() {
-		s.podGroups.Add(reference, !ready, -1)
-		s.podGroups.Add(reference, ready, +1)
-	}
-}
-
-// countPodGroup counts in which groups a PodGroup has pods.
-func (s *sequence) countPodGroup(reference podgroups.Reference, group, sign int) {
-	if s.podGroups == nil {
-		s.podGroups = map[podgroups.Reference]map[int]int{}
-	}
-	if s.podGroups[reference] == nil {
-		s.podGroups[reference] = map[int]int{}
-	}
-	groups := s.podGroups[reference]
-	if groups[group] += sign; groups[group] == 0 {
-		delete(groups, group)
-	}
-	if len(groups) == 0 {
-		delete(s.podGroups, reference)
-	}
 }

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/podgroups"
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/spec"
 )
@@ -202,16 +201,6 @@ func (e *Engine) ReplaceNamespaces(objects []*corev1.Namespace, version string) 
 // ended. It does nothing while a PodSequence reaches that namespace.
 func (e *Engine) ForgetNamespace(name string) Changes {
 	return e.settleAt("", func(tx *transaction) { e.forgetNamespace(name, tx) })
-}
-
-// ApplyPodGroup tells the engine how many pods a PodGroup asks for at least, 0 if for none in particular, and of which CompositePodGroup of
-// its namespace it is part, empty if of none. A PodGroup that is gone says neither.
-func (e *Engine) ApplyPodGroup(reference podgroups.Reference, minimum int, composite string) Changes {
-	return e.settleAfter(func() *transaction {
-		tx := e.questions.at(e.questions.newest) // when it changed nobody says
-		e.podGroups.apply(reference, minimum, composite, tx)
-		return tx
-	})
 }
 
 // VersionsIncomparable tells the engine that resource versions of different kinds cannot be compared, because the API server

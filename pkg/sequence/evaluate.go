@@ -1,10 +1,8 @@
 package sequence
 
 import (
-	"slices"
 	"time"
 
-	"example.com/podsequence/pkg/podgroups"
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/readiness"
 )
@@ -21,9 +19,6 @@ func (d *domain) facts(i int) readiness.Group {
 	}
 	facts.OthersSatisfied = state.othersSatisfied
 	facts.Finished = d.Completed.Has(i) && !d.isUnfinished(i)
-	if len(state.podGroups) > 0 && g.MinAvailable == nil {
-		facts.PodGroupMinimum, facts.PodGroupShort = state.podGroups.Need(d.sequence.minimum, g.completedPodGroup)
-	}
 	return facts
 }
 
@@ -79,7 +74,7 @@ func (d *domain) evaluateGroup(i int) (need readiness.Need, satisfied bool) {
 func kept(n *readiness.Need) keptNeed {
 	return keptNeed{
 		required: n.Required, expected: n.Expected, missing: n.Missing, stale: n.Stale, beforeBoot: n.BeforeBoot, lost: n.Lost,
-		certain: n.Certain, nothing: n.Nothing, podGroupShort: n.PodGroupShort, unseen: n.Unseen, incomplete: n.Incomplete, going: n.Going,
+		certain: n.Certain, nothing: n.Nothing, unseen: n.Unseen, incomplete: n.Incomplete, going: n.Going,
 	}
 }
 
@@ -188,22 +183,4 @@ func (d *domain) readyTimes(i int) *readiness.Times {
 		part.addReadyTimes(times)
 	}
 	return times
-}
-
-// completedPodGroup reports whether a Job of the PodGroup is complete: then nobody asks how many of its pods are left.
-func (g *group) completedPodGroup(reference podgroups.Reference) bool {
-	for demand := range g.demands {
-		if demand.workload.Complete && slices.Contains(demand.workload.PodGroups, reference) {
-			return true
-		}
-	}
-	return false
-}
-
-// minimum is how many pods a PodGroup asks for; 0 if that is not known.
-func (s *sequence) minimum(reference podgroups.Reference) int {
-	if g := s.podGroupsKnown[reference]; g != nil {
-		return g.minimum
-	}
-	return 0
 }

@@ -142,9 +142,6 @@ func (x extremist) run(t *testing.T) {
 			pod.Obj().CreationTimestamp = metav1.NewTime(time.Unix(one(x, []int64{0, now.Unix(), 1 << 40}), 0))
 			engine.ApplyPod(pod.Obj())
 		}
-		engine.ApplyPodGroup(podgroups.Reference{
-			Kind: podgroups.Coscheduling, NamespacedName: types.NamespacedName{Namespace: oracleNamespace, Name: "gang"},
-		}, int(one(x, extremes32)), "")
 		now = now.Add(time.Hour)
 		engine.Tick(now)
 		for i := range 2 {

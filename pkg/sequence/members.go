@@ -73,12 +73,11 @@ func (k *knowledge) review(p *pod, asOf Question, tx *transaction) {
 	tx.dirtyPods = append(tx.dirtyPods, p)
 }
 
-// link makes a pod that belongs to some sequence known to its owner and its PodGroups.
+// link makes a pod that belongs to some sequence known to its owner.
 func (k *knowledge) link(p *pod, tx *transaction) {
 	if len(p.memberships()) == 0 {
 		return
 	}
-	k.podGroups.link(p)
 	if p.OwnerUID != "" {
 		k.workloads.ownedPods.insert(p.OwnerUID, p)
 		k.workloads.countRevision(p, +1, tx)
@@ -90,7 +89,6 @@ func (k *knowledge) unlink(p *pod, tx *transaction) {
 	if len(p.memberships()) == 0 {
 		return
 	}
-	k.podGroups.unlink(p)
 	if p.OwnerUID != "" {
 		k.workloads.ownedPods.remove(p.OwnerUID, p)
 		k.workloads.countRevision(p, -1, tx)

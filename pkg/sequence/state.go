@@ -102,10 +102,9 @@ type groupState struct {
 	trials  map[*pod]*progress.Alarm[member] // of pods that are Ready and do not count as ready yet
 	timed   int                              // pods that count as ready, or will, only because they stayed Ready for a while
 
-	// sums, demands and podGroups are what the rules of readiness look at.
-	sums      readiness.Members
-	demands   readiness.Demands
-	podGroups readiness.PodGroups // nil if no member belongs to one
+	// sums and demands are what the rules of readiness look at.
+	sums    readiness.Members
+	demands readiness.Demands
 
 	// readyAt is when the pods of sums turned ready, and demandsReadyAt, for each workload of demands that needs pods, when the last of
 	// these did: see readySince.
@@ -133,8 +132,8 @@ type groupState struct {
 // keptNeed is what a group needed of its members, without how many there were and the words for it. What else a group waits for is all there
 // whenever the group is satisfied. There is one for each group on each node.
 type keptNeed struct {
-	required, expected, missing, stale, beforeBoot, lost       int
-	certain, nothing, podGroupShort, unseen, incomplete, going bool
+	required, expected, missing, stale, beforeBoot, lost int
+	certain, nothing, unseen, incomplete, going          bool
 }
 
 // emptyGroupState is what peek returns for a group without state. It is never written to.

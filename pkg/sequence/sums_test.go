@@ -184,10 +184,9 @@ func waitsForNode(e *Engine, w *workload) bool {
 
 // groupSums are the sums of one group in one domain.
 type groupSums struct {
-	pods      map[types.UID]struct{}
-	members   readiness.Members
-	demands   readiness.Demands
-	podGroups readiness.PodGroups
+	pods    map[types.UID]struct{}
+	members readiness.Members
+	demands readiness.Demands
 }
 
 type placeOfSums struct {
@@ -201,7 +200,7 @@ func checkSequenceSums(e *Engine, s *sequence) error {
 	sumsOf := func(domain string, group int) *groupSums {
 		at := placeOfSums{domain, group}
 		if want[at] == nil {
-			want[at] = &groupSums{pods: map[types.UID]struct{}{}, podGroups: readiness.PodGroups{}}
+			want[at] = &groupSums{pods: map[types.UID]struct{}{}}
 		}
 		return want[at]
 	}
@@ -234,10 +233,7 @@ func checkSequenceSums(e *Engine, s *sequence) error {
 			for p := range got.members {
 				pods[p.UID] = struct{}{}
 			}
-			kept := &groupSums{pods, got.sums, got.demands, got.podGroups}
-			if kept.podGroups == nil {
-				kept.podGroups = readiness.PodGroups{}
-			}
+			kept := &groupSums{pods, got.sums, got.demands}
 			if !reflect.DeepEqual(kept, sums) {
 				return fmt.Errorf("group %d on %q: sums are %+v, want %+v", i, name, *kept, *sums)
 			}
@@ -312,9 +308,6 @@ func sumPod(
 		created := (&domain{node: e.nodes.byName[name]}).nodeCreatedAt()
 		sums.members.Add(givenNow(s.domainAt(name), p, m.group, readiness.OnNode(p.Pod, required, created)), +1)
 		return
-	}
-	for _, reference := range p.PodGroups() {
-		sums.podGroups.Add(reference, s.nodeless.countsIn(p, m.group).ready, +1)
 	}
 	naming := s.Names(p.Namespace)[p.Name]
 	for _, i := range naming {

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/podgroups"
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/progress"
 	"example.com/podsequence/pkg/sequence/readiness"
@@ -21,7 +20,6 @@ type world struct {
 	namespaces namespaces
 	consents   consents
 	workloads  workloads
-	podGroups  podGroups
 	nodes      nodes
 	interner   inventory.Interner
 
@@ -33,7 +31,7 @@ type world struct {
 
 func newWorld() world {
 	return world{
-		namespaces: namespaces{}, consents: newConsents(), workloads: newWorkloads(), podGroups: podGroups{}, nodes: newNodes(),
+		namespaces: namespaces{}, consents: newConsents(), workloads: newWorkloads(), nodes: newNodes(),
 		sequences: map[types.NamespacedName]*sequence{}, perNode: map[*sequence]struct{}{}, selectors: map[*sequence]struct{}{},
 	}
 }
@@ -196,17 +194,6 @@ type node struct {
 	taken inventory.Resources
 }
 
-// podGroups are all PodGroups that have pods in a sequence, or ask for a number of pods.
-type podGroups map[podgroups.Reference]*podGroup
-
-// podGroup is a PodGroup as far as pods or the API server tell of it.
-type podGroup struct {
-	reference podgroups.Reference
-	minimum   int    // pods that it asks for; 0 if it does not, or is not known
-	composite string // the CompositePodGroup that it is part of; empty if it is part of none
-	pods      map[*pod]struct{}
-}
-
 // failures are the sequences that remember failures, by the namespace of what failed: there its successors are created.
 type failures map[string]map[*sequence]struct{}
 
@@ -256,11 +243,6 @@ type sequence struct {
 	sinceVersion string
 	// failures are those of members that failed and are gone.
 	failures failuresOf
-
-	// podGroups counts, for each PodGroup that pods name, how many of them each group has.
-	podGroups map[podgroups.Reference]map[int]int
-	// podGroupsKnown are all PodGroups that the engine knows.
-	podGroupsKnown podGroups
 
 	// dry is what it would have held; nil but for a dry run.
 	dry *dryRun

@@ -68,16 +68,7 @@ func TestAFeatureThatIsLeftOutTakesItsPermissionsWithIt(t *testing.T) {
 			} else {
 				assert.Contains(s, served, "\npodsequence_scheduler_expected 1\n")
 			}
-			var excused []string
-			if slices.Contains(without, "podgroup") && !slices.Contains(without, podSequences) {
-				installCoscheduling(s)
-				awaitPodGroupWatches(s)
-				for _, kind := range podGroupKinds { // only the pod group controller asks about one PodGroup
-					excused = append(excused, "podsequence-controller: list "+kind)
-				}
-			}
-
-			expectGrantsAreUsed(s, excused...)
+			expectGrantsAreUsed(s)
 			for _, name := range without {
 				expectNothingOf(s, name)
 			}

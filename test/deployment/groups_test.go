@@ -32,17 +32,13 @@ func installCoscheduling(s *site) {
 	s.Cleanup(func() { require.NoError(s, s.cluster.API.Delete(context.Background(), definition)) })
 }
 
-// awaitPodGroupWatches waits until our programs watch both kinds of PodGroup.
+// awaitPodGroupWatches waits until the controller watches both kinds of PodGroup.
 func awaitPodGroupWatches(s *site) {
 	s.Helper()
-	for _, program := range ourPrograms(s) {
-		for _, kind := range podGroupKinds {
-			cluster.Await(s, kind+" to be watched by "+program, func() bool {
-				return slices.ContainsFunc(ourRequests(s), func(r request) bool {
-					return r.program == program && r.resource == kind && r.verb == "watch"
-				})
-			})
-		}
+	for _, kind := range podGroupKinds {
+		cluster.Await(s, kind+" to be watched", func() bool {
+			return slices.ContainsFunc(ourRequests(s), func(r request) bool { return r.resource == kind && r.verb == "watch" })
+		})
 	}
 }
 

@@ -2,7 +2,6 @@ package deployment
 
 import (
 	"net/http"
-	"slices"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -40,13 +39,9 @@ var unused = map[string]string{
 	"podsequence-scheduler: list " + definition:                                   fallback,
 	"podsequence-scheduler: list " + clusterDefinition:                            fallback,
 	"podsequence-scheduler: list clusterpodsequences.scheduling.example.com":      fallback,
-	"podsequence-scheduler: list " + coschedulingDefinition:                       fallback,
-	"podsequence-scheduler: list " + nativeService:                                fallback,
 	"podsequence-scheduler: list deployments.apps":                                fallback,
 	"podsequence-scheduler: list daemonsets.apps":                                 fallback,
 	"podsequence-scheduler: list jobs.batch":                                      fallback,
-	"podsequence-scheduler: list podgroups.scheduling.k8s.io":                     fallback,
-	"podsequence-scheduler: list podgroups.scheduling.x-k8s.io":                   fallback,
 	"podsequence-controller: list daemonsets.apps":                                fallback,
 	"podsequence-controller: list replicationcontrollers":                         fallback,
 	"podsequence-controller: list namespaces":                                     fallback,
@@ -150,8 +145,8 @@ func readMetrics(s *site, ns string, programs ...string) map[string]string {
 }
 
 // expectGrantsAreUsed asserts that nothing was refused to our programs, and that they have no permission that they did not
-// use, but for those that are excused. It returns the general excuses for permissions that are not granted.
-func expectGrantsAreUsed(s *site, excused ...string) (unneeded map[string]bool) {
+// use, but for those that are excused. It returns the excuses for permissions that are not granted.
+func expectGrantsAreUsed(s *site) (unneeded map[string]bool) {
 	s.Helper()
 	requests := ourRequests(s)
 	var grants []grant
@@ -169,7 +164,7 @@ func expectGrantsAreUsed(s *site, excused ...string) (unneeded map[string]bool) 
 	}
 	for _, g := range grants {
 		delete(unneeded, g.String())
-		if _, generally := unused[g.String()]; !generally && !slices.Contains(excused, g.String()) {
+		if _, generally := unused[g.String()]; !generally {
 			assert.True(s, g.usedBy(requests), "granted and not used: %s", g)
 		}
 	}

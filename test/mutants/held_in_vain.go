@@ -45,12 +45,5 @@ func ofDeadlocks() []mutant {
 			"pods of Jobs are reported that are done", engine, ""},
 		{enginePath + "report.go", "!slices.Contains(w.Gates, s.Gate) &&", "true &&",
 			"pods whose gate a dry run lifted are reported, though their template has it", engine, ""},
-
-		{enginePath + "podgroup.go", "g.minimum != minimum || g.composite != composite {", "g.minimum != minimum {",
-			"nobody is told that a PodGroup belongs to another CompositePodGroup", engine, ""},
-		{enginePath + "podgroup.go", "Namespace: reference.Namespace, Name: known.composite}", "Namespace: reference.Namespace, Name: reference.Name}",
-			"each PodGroup counts by itself, though it is scheduled with others", engine, ""},
-		{"pkg/podgroupwatch/stores.go", "!known || before != now {", "!known || before.minimum != now.minimum {",
-			"another PodGroup of the same name keeps the CompositePodGroup of the former", podGroupWatches, ""},
 	}
 }

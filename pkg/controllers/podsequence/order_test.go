@@ -59,8 +59,8 @@ func (api *slowAPI) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	case query.Get("watch") != "":
 		w.(http.Flusher).Flush()
 		<-request.Context().Done()
-	// Nodes, workloads, PodGroups and ClusterPodSequences: there are none. Metadata is only asked for to compare versions.
-	case api.lists[request.URL.Path] == nil, strings.Contains(query.Get("fieldSelector"), "podgroups."),
+	// Nodes, workloads and ClusterPodSequences: there are none. Metadata is only asked for to compare versions.
+	case api.lists[request.URL.Path] == nil,
 		strings.Contains(query.Get("fieldSelector"), "clusterpodsequences."),
 		strings.Contains(request.Header.Get("Accept"), "as=PartialObjectMetadataList"):
 		none := metav1.List{

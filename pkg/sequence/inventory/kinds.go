@@ -11,8 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
-
-	"example.com/podsequence/pkg/podgroups"
 )
 
 // Kind is a kind of object that owns pods, and so says how many to expect.
@@ -170,10 +168,6 @@ func viewDaemonSet(w *Workload, o *appsv1.DaemonSet) {
 }
 
 func viewJob(w *Workload, o *batchv1.Job) {
-	w.PodGroups = podgroups.Of(&corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: o.Namespace, Labels: o.Spec.Template.Labels, Annotations: o.Spec.Template.Annotations},
-		Spec:       o.Spec.Template.Spec,
-	})
 	w.Hook = IsUnorderedHook(o.Annotations) || IsUnorderedHook(o.Spec.Template.Annotations)
 	parallelism := int(ptr.Deref(o.Spec.Parallelism, 1))
 	completions := parallelism

@@ -16,7 +16,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/podgroups"
 )
 
 // Workload holds the facts of an object that owns pods.
@@ -37,9 +36,8 @@ type Workload struct {
 	OwnedBy string
 	// Object is kept where a rule of Kubernetes asks for it, with what the rule looks at: Deployment, ReplicaSet and
 	// DaemonSet.
-	Object    metav1.Object
-	Labels    map[string]string     // of the pods it owns
-	PodGroups []podgroups.Reference // Jobs only: the PodGroups that its pods name
+	Object metav1.Object
+	Labels map[string]string // of the pods it owns
 	// SchedulerName and Gates are those of its template.
 	SchedulerName string
 	Gates         []string

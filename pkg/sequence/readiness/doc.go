@@ -7,7 +7,6 @@
 //	statefulset.go  pods that a StatefulSet should have, and that an earlier group names
 //	daemonset.go    where a DaemonSet should have a pod
 //	job.go          what is different about Jobs
-//	podgroup.go     what the PodGroups of members ask for
 //	group.go        the group as a whole: what it needs, and whether it is satisfied
 //	since.go        since when
 //	times.go        when pods turned ready, in order

@@ -31,11 +31,6 @@ type Group struct {
 	Objects Objects
 	// Unmet are the conditions that it asks for and the node does not have.
 	Unmet Unmet
-
-	// PodGroupMinimum is how many pods the PodGroups of the members ask for. PodGroupShort reports that one of them has too
-	// few. Both are only looked at without minAvailable.
-	PodGroupMinimum int
-	PodGroupShort   bool
 }
 
 // Need is what a group waits for: how many, of how many, and how many there are.
@@ -47,8 +42,6 @@ type Need struct {
 	Nothing bool
 	// Missing counts the DaemonSets that should have a pod on the node and have not.
 	Missing int
-	// PodGroupShort reports that a PodGroup asks for more members than are done.
-	PodGroupShort bool
 	// Stale counts the pods that were ready on an earlier node of the same name and have not said so of this one.
 	Stale int
 	// BeforeBoot counts the pods that were ready before the present boot of their nodes.
@@ -112,7 +105,6 @@ func (g *Group) needOfMembers() Need {
 		n.Expected, n.Nothing = max(n.Expected, g.ExpectedPods), false
 	}
 	if g.MinAvailable == nil {
-		n.Expected, n.PodGroupShort = max(n.Expected, g.PodGroupMinimum), g.PodGroupShort
 		n.Required = n.Expected
 		return n
 	}
@@ -169,7 +161,7 @@ func (g *Group) IsSatisfied(need Need) bool {
 
 // hasMembers reports whether enough of the expected members are done.
 func (g *Group) hasMembers(need Need) bool {
-	if need.Nothing || !need.Certain || need.PodGroupShort || need.Ready < need.Required {
+	if need.Nothing || !need.Certain || need.Ready < need.Required {
 		return false
 	}
 	if need.Going && !g.needsNone() {
@@ -265,8 +257,6 @@ func (n Need) members() string {
 		text = fmt.Sprintf("%d of %d needed pods %s (%d expected)", min(n.Ready, n.Required), n.Required, are, n.Expected)
 	}
 	switch {
-	case n.PodGroupShort && n.Ready >= n.Required:
-		text += ", but a PodGroup needs more"
 	case n.Unseen:
 		text += ", a pod's owner is not known yet"
 	case n.Going:

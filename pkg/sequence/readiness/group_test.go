@@ -51,10 +51,6 @@ func TestWhenAGroupIsSatisfied(t *testing.T) {
 			group: Group{Group: byLabel(ofTwo), Demands: &Demands{Workloads: 1, Need: 9, Ready: 2, Unobserved: 1, Short: 1}},
 			says:  "0 of 2 needed pods ready (9 expected)",
 		},
-		"a PodGroup asks for more": {
-			group: Group{Group: byLabel(nil), Members: &Members{Expected: 2, Ready: 2}, PodGroupMinimum: 2, PodGroupShort: true},
-			says:  "2 of 2 pods ready, but a PodGroup needs more",
-		},
 		"a DaemonSet has no pod on the node": {
 			group: Group{Group: byLabel(nil), OnNode: true, MissingOnNode: 1}, says: "0 of 1 pods ready, a DaemonSet has no pod on this node yet",
 		},

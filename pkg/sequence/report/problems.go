@@ -164,7 +164,7 @@ func Outdated(set *inventory.Workload) string {
 	return fmt.Sprintf("is of an older revision of %s, which does not replace it before it is ready: delete it", set)
 }
 
-// SplitPodGroups is about PodGroups that have pods in several groups and cannot be scheduled in order.
+// SplitPodGroups is about PodGroups that have pods in several groups.
 func SplitPodGroups(names []string) spec.Problem {
 	return spec.Problem{Reason: v1alpha1.ReasonGangSplit, Message: fmt.Sprintf(
 		"%s has pods in several groups: its pods are scheduled together, so these groups wait for each other; put all its pods into one group", first(names))}
@@ -180,13 +180,6 @@ func StarvedByQuota(where Where, w *inventory.Workload, anywhere bool, held int)
 	return spec.Problem{Reason: v1alpha1.ReasonWaitsForItself, Message: fmt.Sprintf(
 		"%s: %s lacks pods, because they exceed quota %s, where %s, too: raise the quota, or scale down what owns %s until this group is ready",
 		where, nameOfWorkload(w, anywhere), w.QuotaExceeded, pods, count)}
-}
-
-// ShortPodGroups is about PodGroups that have pods in several groups, of which a later one has too few to be satisfied.
-func ShortPodGroups(names []string) spec.Problem {
-	return spec.Problem{Reason: v1alpha1.ReasonGangSplit, Message: fmt.Sprintf(
-		"%s has pods in several groups: each of these groups needs as many of its pods as it asks for, and one has fewer; put all its pods into one group",
-		first(names))}
 }
 
 // PausedWorkloads says which paused Deployments keep a group from being ready. It is empty for none, and else continues the

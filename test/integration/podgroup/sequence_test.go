@@ -14,8 +14,6 @@ import (
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
-const tier = "tier"
-
 // gated pods wait for their turn in a PodSequence. Those of the default scheduler are given to ours, which does not run here.
 func gated(t *corev1.PodTemplateSpec) {
 	t.Spec.SchedulerName = controlplane.AnotherScheduler
@@ -27,22 +25,6 @@ func (s *story) sequence(name string) *v1alpha1.PodSequence {
 	sequence := &v1alpha1.PodSequence{}
 	require.NoError(s, s.API.Get(s.Ctx, types.NamespacedName{Namespace: s.Namespace, Name: name}, sequence))
 	return sequence
-}
-
-func TestASequenceWaitsForAsManyPodsAsThePodGroupAsksFor(t *testing.T) {
-	t.Parallel()
-	s := newStory(t)
-	s.Create(s.native("trainers", gang(3)))
-	s.Create(MakeSequence(s.Namespace, "training").Label("Trainers", tier, "train").Label("Report", tier, "report").Obj())
-	s.Create(s.pod("report", "report", label(tier, "report"), gated))
-	trainer := []func(*corev1.PodTemplateSpec){label(tier, "train"), inPodGroup("trainers"), placed}
-	s.Create(s.pod("trainer-0", "train", trainer...), s.pod("trainer-1", "train", trainer...))
-	s.Await("the sequence to know of two", func() bool { return s.sequence("training").Status.ReadyPods == "2/3" })
-	assert.Len(t, s.get("report").Spec.SchedulingGates, 1, "the third trainer is not there")
-
-	s.Create(s.pod("trainer-2", "train", trainer...))
-	s.awaitPhase(corev1.PodRunning, "report")
-	assert.Equal(t, corev1.PodRunning, s.get("trainer-2").Status.Phase)
 }
 
 func TestAPodGroupSplitOverGroupsOfASequenceIsReported(t *testing.T) {

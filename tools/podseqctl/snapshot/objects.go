@@ -51,11 +51,10 @@ func (o *Objects) deny(namespace, what string, err error) {
 	o.Denied[[2]string{namespace, what}] = err
 }
 
-// PodGroup is one of either kind, how many pods it asks for, and the CompositePodGroup that it is part of, if any.
+// PodGroup is one of either kind and how many pods it asks for.
 type PodGroup struct {
 	Reference podgroups.Reference
 	Minimum   int
-	Composite string
 }
 
 // unread notes what could not be read. It is said once.

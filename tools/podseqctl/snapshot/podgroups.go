@@ -59,7 +59,6 @@ func (g *gatherer) readPodGroups(ctx context.Context, namespace string) error {
 // NewPodGroup reads what is stored of a PodGroup of one of the kinds.
 func NewPodGroup(kind podgroups.Kind, object *unstructured.Unstructured) (PodGroup, error) {
 	var minimum int32
-	var composite string
 	var err error
 	switch kind {
 	case podgroups.Coscheduling:
@@ -67,8 +66,8 @@ func NewPodGroup(kind podgroups.Kind, object *unstructured.Unstructured) (PodGro
 	case podgroups.Native:
 		group := &schedulingv1beta1.PodGroup{}
 		err = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, group)
-		minimum, composite = podgroups.MinCount(group), podgroups.CompositeOf(group)
+		minimum = podgroups.MinCount(group)
 	}
 	key := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
-	return PodGroup{Reference: podgroups.Reference{Kind: kind, NamespacedName: key}, Minimum: int(minimum), Composite: composite}, err
+	return PodGroup{Reference: podgroups.Reference{Kind: kind, NamespacedName: key}, Minimum: int(minimum)}, err
 }

@@ -85,9 +85,6 @@ func (s *Snapshot) feed() {
 	for kind, objects := range s.Workloads {
 		s.confirm(e.ReplaceWorkloads(kind, objects, version))
 	}
-	for _, group := range s.PodGroups {
-		s.confirm(e.ApplyPodGroup(group.Reference, group.Minimum, group.Composite))
-	}
 	s.confirm(e.ReplacePods(s.Pods, version))
 	var stored, cluster []sequence.Stored
 	for _, each := range s.Sequences {
