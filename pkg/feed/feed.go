@@ -117,8 +117,6 @@ type Options struct {
 	Opened func()
 	// Advanced, if set, is called when CaughtUp may give another answer than before. Calls may overlap.
 	Advanced func()
-	// WentBack is called when etcd went back to an older state. It must end the process, as WentBack.Exit does.
-	WentBack func(WentBack)
 	// ClusterScopeOnly makes the feed watch no nodes: the engine must be configured alike.
 	ClusterScopeOnly bool
 	// Clock is what waits and timeouts count by, such as a servertime.Clock. It is the real one if nil.
@@ -154,7 +152,6 @@ func New(config *rest.Config, engine *sequence.Engine, options Options) (*Feed, 
 		clock: options.Clock, rearm: make(chan struct{}, 1), opened: options.Opened,
 	}
 	f.versions = newVersions(f.splitStorage)
-	f.versions.wentBack = options.WentBack
 	f.gathers = make(chan struct{}, gathersAtOnce)
 	if f.world, err = f.podsAndWorkloads(clients); err != nil {
 		return nil, err
@@ -169,10 +166,8 @@ func New(config *rest.Config, engine *sequence.Engine, options Options) (*Feed, 
 	}
 	namespaces := f.namespaces(core)
 	f.world = append(f.world, namespaces)
-	for i, kind := range f.world {
-		compared := comparedKindOf(metadata, kind.resource)
-		f.compared = append(f.compared, compared)
-		f.world[i].source = newNoticing(kind.source, kind.store.watch(), compared.version)
+	for _, kind := range f.world {
+		f.compared = append(f.compared, comparedKindOf(metadata, kind.resource))
 	}
 	f.askedNamespaces = askedNamespaces(metadata, namespaces)
 	f.barrier = newBarrier(f.versions, engine.Moment)
@@ -182,11 +177,9 @@ func New(config *rest.Config, engine *sequence.Engine, options Options) (*Feed, 
 		if kind.definition, err = definitions.New(config, resource.GroupResource()); err != nil {
 			return nil, err
 		}
-		source, err := listWatchSequences(config, resource)
-		if err != nil {
+		if kind.source, err = listWatchSequences(config, resource); err != nil {
 			return nil, err
 		}
-		kind.source = newNoticing(source, kind.watch, kind.compared.version)
 		kind.known = newKnownSequences(f.barrier, askedSequences(metadata, engine, kind), kind.cluster, pods, options.Advanced)
 		f.sequences[i] = kind
 	}

@@ -37,7 +37,7 @@ func asked(client metadata.Interface, engine *sequence.Engine, watched watchedKi
 	return &askedKind{
 		kinds: watched.kinds, watch: watched.store.watch(),
 		list: func(ctx context.Context, namespace string) (listing, error) {
-			return listNoticing(ctx, resource.Namespace(namespace), watched.store.watch())
+			return list(ctx, resource.Namespace(namespace))
 		},
 		unlisted: func(namespace string, listed sets.Set[types.UID], version string) []types.UID {
 			return engine.Unlisted(watched.kind, namespace, listed, version)
@@ -54,7 +54,7 @@ func askedSequences(client metadata.Interface, engine *sequence.Engine, kind *se
 	return &askedKind{
 		watch: kind.watch,
 		list: func(ctx context.Context, _ string) (listing, error) {
-			found, err := listNoticing(ctx, resource, kind.watch)
+			found, err := list(ctx, resource)
 			if apierrors.IsNotFound(err) {
 				return kind.uninstalled(ctx)
 			}
@@ -87,7 +87,7 @@ func askedNamespaces(client metadata.Interface, watched watchedKind) *askedKind 
 	return &askedKind{
 		watch: watched.store.watch(),
 		list: func(ctx context.Context, _ string) (listing, error) {
-			return listNoticing(ctx, resource, watched.store.watch())
+			return list(ctx, resource)
 		},
 		unlisted: func(string, sets.Set[types.UID], string) []types.UID { return nil },
 		knowsAny: func(string, []types.UID) bool { return false },
@@ -96,16 +96,6 @@ func askedNamespaces(client metadata.Interface, watched watchedKind) *askedKind 
 
 // pageSize bounds what is in memory of a list of which only versions and UIDs are looked at.
 const pageSize = 1000
-
-// listNoticing lists metadata, and compares the version with how far the watch of the kind had come before.
-func listNoticing(ctx context.Context, client metadata.ResourceInterface, watch *position) (listing, error) {
-	known := watch.at()
-	found, err := list(ctx, client)
-	if err != nil {
-		return listing{}, err
-	}
-	return found, watch.listed(found.version, known)
-}
 
 // list lists metadata, a page at a time. All pages are as of one version.
 func list(ctx context.Context, client metadata.ResourceInterface) (listing, error) {

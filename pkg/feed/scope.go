@@ -220,9 +220,6 @@ func (s *scope[T]) WatchWithContext(ctx context.Context, options metav1.ListOpti
 // IsWatchListSemanticsUnSupported makes the reflector list before it watches.
 func (s *scope[T]) IsWatchListSemanticsUnSupported() bool { return true }
 
-// listsAreConsistent says that no list is older than what was there when it began.
-func (s *scope[T]) listsAreConsistent() {}
-
 // ListWithContext lists what is of interest at a version, all pages together: it takes the place of what the engine knows in
 // one step. The options are not looked at. A list of one namespace may be newer than that version, from which all are watched:
 // then what the watch brings of it at first is dropped.

@@ -77,9 +77,6 @@ func (f *Feed) stepAt(watch *position, version string, enter func() sequence.Cha
 
 // publish asks the barrier the engine's questions, and passes on the other changes.
 func (f *Feed) publish(changes sequence.Changes) {
-	if changes.WentBack != "" && f.versions.wentBack != nil {
-		f.versions.wentBack(WentBack{Resource: "objects of a list", Known: changes.WentBack})
-	}
 	for subject, question := range changes.Questions {
 		// The moment was after all that has entered the engine, so the version must be.
 		f.barrier.ask(topicOf(subject), f.subjectOf(subject), question.Moment, latest(question.Version, f.versions.known()))

@@ -13,8 +13,6 @@ import (
 type versions struct {
 	// proven is called once, when versions turn out not to be comparable.
 	proven func(resource, version, seen string)
-	// wentBack is called when versions of one kind went back; nil if nobody wants to know.
-	wentBack func(WentBack)
 
 	mu       sync.Mutex
 	newest   string // that was seen of any kind

@@ -13,9 +13,6 @@ func (k *knowledge) replaceNodes(objects []*corev1.Node, tx *transaction) {
 	present := make(map[string]struct{}, len(objects))
 	for _, object := range objects {
 		present[object.Name] = struct{}{}
-		if n := k.nodes.byName[object.Name]; n != nil && n.Object.UID == object.UID {
-			tx.compareListed(n.ResourceVersion, object.ResourceVersion)
-		}
 		k.applyNode(object, tx)
 	}
 	for name := range k.nodes.byName {

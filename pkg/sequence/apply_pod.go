@@ -32,9 +32,6 @@ func (k *knowledge) replacePods(objects []*corev1.Pod, tx *transaction) {
 	present := make(map[types.UID]struct{}, len(objects))
 	for _, object := range objects {
 		present[object.UID] = struct{}{}
-		if p := k.namespaces.pods(object.Namespace)[object.Name]; p != nil && p.UID == object.UID {
-			tx.compareListed(p.ResourceVersion, object.ResourceVersion)
-		}
 		k.applyPod(viewPod(object), nil, tx)
 	}
 	for name, ns := range k.namespaces {

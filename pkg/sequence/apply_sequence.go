@@ -21,9 +21,6 @@ func (k *knowledge) replaceSequences(objects []spec.Stored, cluster bool, tx *tr
 	for _, ps := range objects {
 		key := types.NamespacedName{Namespace: ps.Namespace, Name: ps.Name}
 		present[key] = struct{}{}
-		if s := k.sequences[key]; s != nil && s.UID == ps.UID {
-			tx.compareListed(s.object.ResourceVersion, ps.ResourceVersion)
-		}
 		k.applySequence(ps, tx)
 	}
 	for key, s := range k.sequences {

@@ -28,9 +28,6 @@ func (k *knowledge) replaceWorkloads(kind inventory.Kind, views []*workload, tx 
 	present := make(map[types.UID]struct{}, len(views))
 	for _, view := range views {
 		present[view.UID] = struct{}{}
-		if w := k.workloads.byUID[view.UID]; w != nil {
-			tx.compareListed(w.ResourceVersion, view.ResourceVersion)
-		}
 		k.applyWorkload(view, tx)
 	}
 	for uid, w := range k.workloads.byUID {

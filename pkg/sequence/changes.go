@@ -26,9 +26,6 @@ type Changes struct {
 	Matched sets.Set[types.NamespacedName]
 	// Questions are those that this event raised, or raised anew: see Engine.Confirm.
 	Questions Questions
-	// WentBack is a version that was known of an object, if a list that cannot be older has the object in an older one: the API server was
-	// put back to an older state, and the engine knows what never happened. It must not be used any more.
-	WentBack string
 }
 
 // Release is a pod that may be scheduled.

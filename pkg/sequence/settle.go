@@ -12,7 +12,7 @@ import (
 // Pods come last: a pod may be in several sequences, and who reads that it is released must find the nodes open to which it may
 // be scheduled. Whether they are looked at in this order or that makes no difference.
 func (k *knowledge) settle(tx *transaction) Changes {
-	changes := Changes{WentBack: tx.wentBack}
+	var changes Changes
 	k.settled++
 	tx.number = k.settled
 	k.settleSums(tx)

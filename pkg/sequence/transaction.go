@@ -14,8 +14,6 @@ type transaction struct {
 	version  string // of this event; of what came late it is older than that of the question
 	// relisted reports that it is a list, which hides what happened since the last event before it.
 	relisted bool
-	// wentBack is a version that was known of an object, and that the list does not have any more; empty if it has all.
-	wentBack string
 	// dirtyDomains are those whose sums, nodes or memberships changed.
 	dirtyDomains []dirtyDomain
 	// counted are members of which the facts changed, and demands those of which the facts or the pods did, see settleSums.
@@ -77,13 +75,6 @@ type emptyNodeChange struct {
 	sequence *sequence
 	node     string
 	before   placement.Standing
-}
-
-// compareListed compares a version of an object with the one in the list.
-func (tx *transaction) compareListed(known, listed string) {
-	if inventory.WentBack(known, listed, tx.version) {
-		tx.wentBack = known
-	}
 }
 
 func (tx *transaction) markDirty(d *domain) {

@@ -15,8 +15,6 @@ func ofEngine() []mutant {
 			"pods of PodSequence itself belong to sequences", engine, ""},
 		{specPath + "membership.go", "\tif s.isOwn(namespace, podLabels) {\n\t\treturn 0, false\n\t}\n\treturn s.selecting", "\treturn s.selecting",
 			"groups wait for workloads of PodSequence itself", engine, ""},
-		{enginePath + "inventory/version.go", "&& (list == known || isOlder(known, list))", "&& (list != known || isOlder(list, listed))",
-			"a list from a cache that lags is taken for an etcd that went back", engine, ""},
 		{enginePath + "settings.go", "isOwn := spec.IsOwn(", "isOwn := false && spec.IsOwn(",
 			"gates on pods of PodSequence itself are not lifted", engine, ""},
 		{enginePath + "settings.go", " && spec.IsGateAllowed(gate, set.GatePrefixes)\n", "\n",

@@ -83,7 +83,7 @@ func Add(mgr manager.Manager, options Options) (*Holds, error) {
 	known := make(chan struct{})
 	source, err := feed.New(config, engine, feed.Options{
 		Sink: d.dispatch, Opened: sync.OnceFunc(func() { close(known) }), ClusterScopeOnly: options.clusterScopeOnly(),
-		WentBack: feed.WentBack.Exit, Clock: options.Clock,
+		Clock: options.Clock,
 	})
 	if err != nil {
 		return nil, fmt.Errorf("make feed: %w", err)

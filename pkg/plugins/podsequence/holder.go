@@ -167,7 +167,6 @@ func (h *holder) run(ctx context.Context, nodesSynced, podsSynced <-chan struct{
 		Clock:    h.clock,
 		Sink:     func(changes sequence.Changes) { h.apply(logger, f, changes) },
 		Advanced: func() { h.releaseEarly(logger, f) },
-		WentBack: feed.WentBack.Exit,
 	})
 	if err != nil {
 		logger.Error(err, "Could not start to watch PodSequences: this scheduler releases no pods")

@@ -12,18 +12,6 @@ func Newer(a, b string) bool {
 	return err != nil || order > 0
 }
 
-// WentBack reports whether a list of one version has an object in an older version than one that is known, and that the list cannot
-// be older than. Then the API server was put back to an older state.
-func WentBack(known, listed, list string) bool {
-	return isOlder(listed, known) && (list == known || isOlder(known, list))
-}
-
-// isOlder reports whether version a is known to be earlier than b.
-func isOlder(a, b string) bool {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	return err == nil && order < 0
-}
-
 // Behind reports whether there may be something between what is known up to one version and another version. No version is
 // before any.
 func Behind(known, version string) bool {
