@@ -9,7 +9,6 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"example.com/podsequence/pkg/outage"
 	"example.com/podsequence/pkg/version"
 )
 
@@ -93,7 +92,6 @@ func run(ctx context.Context, o *options) error {
 	} else if err != nil {
 		return err
 	}
-	outage.New(klog.FromContext(ctx)).Wrap(config)
 	mgr, err := newManager(o, config)
 	if err != nil {
 		return err

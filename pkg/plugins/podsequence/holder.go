@@ -3,7 +3,6 @@ package podsequence
 import (
 	"context"
 	"fmt"
-	"net/http"
 	"sync"
 	"sync/atomic"
 
@@ -17,7 +16,6 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"example.com/podsequence/pkg/feed"
-	"example.com/podsequence/pkg/outage"
 	"example.com/podsequence/pkg/podwriter"
 	"example.com/podsequence/pkg/sequence"
 	"example.com/podsequence/pkg/servertime"
@@ -101,7 +99,6 @@ func holderFor(ctx context.Context, handle fwk.Handle, args Args) (*holder, erro
 		return h, nil
 	}
 
-	outlast(klog.FromContext(ctx), handle)
 	pods := factory.Core().V1().Pods()
 	h := newHolder(args, pods.Lister(), handle.ProfileName())
 	h.handle = handle
@@ -117,23 +114,6 @@ func holderFor(ctx context.Context, handle fwk.Handle, args Args) (*holder, erro
 		delete(holders, factory)
 	}()
 	return h, nil
-}
-
-// outlast makes the scheduler continue soon after an outage of the API server. Its informers have no option for this, but
-// begin to use their client only after the plugins have been made.
-func outlast(logger klog.Logger, handle fwk.Handle) {
-	o := outage.New(logger)
-	if config := handle.KubeConfig(); config != nil {
-		o.Wrap(config) // of clients that are made from now on, such as those of the plugin
-	}
-	if handle.ClientSet() == nil {
-		return
-	}
-	// All groups of a clientset share one HTTP client.
-	client, ok := handle.ClientSet().CoreV1().RESTClient().(*rest.RESTClient)
-	if ok && client != nil && client.Client != nil && client.Client != http.DefaultClient {
-		o.WrapClient(client.Client)
-	}
 }
 
 func newHolder(args Args, pods listersv1.PodLister, profile string) *holder {
