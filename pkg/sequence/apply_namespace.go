@@ -92,7 +92,6 @@ func (k *knowledge) updateGroupsIn(name string, tx *transaction) {
 		if groups := k.consents.groupsIn(s, name); !groups.Equal(s.groupsByNamespace[name]) {
 			k.changeGroupsIn(s, name, groups, tx)
 			k.reviewFailures(s, tx)
-			k.findSuccessors(s, tx)
 		}
 	}
 }

@@ -42,7 +42,7 @@ func (k *knowledge) applySequence(stored spec.Stored, tx *transaction) {
 		old.object, old.cluster = ps, stored.Cluster
 		recalled := old.restoreFromStatus()
 		old.markObjects(old.readObjects(old, k.now), tx)
-		k.restoreFailures(old, tx)
+		k.endRecordedFailures(old, tx)
 		for _, d := range old.domains {
 			wasListed, isListed := records[d.name] != nil, old.nodeRecords[d.name] != nil
 			if !d.isNode() || recalled[d] || (wasListed && !isListed) || !old.resumedAt().Equal(resumed) {
@@ -126,12 +126,15 @@ func (k *knowledge) replaceSequence(old, next *sequence, tx *transaction) {
 			next.inheritProgress(old, k)
 			k.inheritFailures(next, old, tx)
 		}
-		if old == nil || old.UID != next.UID {
+		first := old == nil || old.UID != next.UID
+		if first {
 			next.noteChangesSinceStatus(k.now)
 		}
 		next.restoreFromStatus()
 		next.markObjects(next.readObjects(old, k.now), tx)
-		k.restoreFailures(next, tx)
+		if first || old.PerNode != next.PerNode {
+			k.restoreFailures(next, tx)
+		}
 		next.inheritDryRun(old, k.now)
 		k.beginOrderChecks(next, old, affected, tx)
 		for p := range affected {

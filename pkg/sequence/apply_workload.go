@@ -44,7 +44,6 @@ func (k *knowledge) applyWorkload(view *workload, tx *transaction) {
 			return
 		}
 		k.removeFromWorkloads(before, tx) // deleted and made again, and the engine saw only the second
-		k.workloads.noteSuccessor(before)
 		defer k.workloads.forgetUnfinished(before.Owner)
 	}
 	old := k.workloads.byUID[view.UID]
@@ -59,17 +58,11 @@ func (k *knowledge) applyWorkload(view *workload, tx *transaction) {
 	if old != nil {
 		k.workloads.removeFromSequences(old, tx)
 		k.workloads.forgetWorkload(old)
-		view.onNode = old.onNode
+		view.onNode, view.replaced = old.onNode, old.replaced
 	}
 	k.workloads.addWorkload(view)
-	if old != nil {
-		view.peers, view.successors, view.replaced = old.peers, old.successors, old.replaced
-	}
 	if view.Hook != (old != nil && old.Hook) {
 		k.reviewHook(view, tx)
-	}
-	if view.Failed && (old == nil || !old.Failed) {
-		tx.failed = append(tx.failed, view)
 	}
 	k.noteJob(view, tx)
 	if view.Kind == inventory.KindDaemonSet && old == nil {
@@ -90,15 +83,10 @@ func (k *knowledge) applyWorkload(view *workload, tx *transaction) {
 // refresh enters facts that leave the pods where they are counted.
 func (all *workloads) refresh(w, view *workload, tx *transaction) {
 	due, completed, going := w.due, view.Complete && !w.Complete, view.IsGoing(false) != w.IsGoing(false)
-	demands, superseded, onNode, hashes, failed := w.demands, w.Superseded, w.onNode, w.NewestHashes, w.Failed
+	demands, superseded, onNode, hashes, replaced := w.demands, w.Superseded, w.onNode, w.NewestHashes, w.replaced
 	revision, allCurrent, leavesOld := w.Revision, w.AllCurrent, w.LeavesOldPods()
-	view.peers, view.successors, view.replaced = w.peers, w.successors, w.replaced
 	*w = *view // whether its namespace goes has been entered into the view
-	w.demands, w.Superseded, w.onNode, w.NewestHashes = demands, superseded, onNode, hashes
-	if w.Failed && !failed {
-		insert(all.failedJobs, purposeOf(w), w)
-		tx.failed = append(tx.failed, w)
-	}
+	w.demands, w.Superseded, w.onNode, w.NewestHashes, w.replaced = demands, superseded, onNode, hashes, replaced
 	if w.Kind == inventory.KindDeployment {
 		w.Revision = revision
 	}
@@ -143,7 +131,6 @@ func (k *knowledge) removeWorkload(uid types.UID, tx *transaction) {
 	}
 	k.removeFromWorkloads(w, tx)
 	k.workloads.forgetUnfinished(w.Owner)
-	k.workloads.noteSuccessor(w)
 	k.rememberJob(w, counted, tx)
 }
 

@@ -39,8 +39,7 @@ func (d *demand) endFailures(tx *transaction) {
 	}
 	for _, f := range s.failuresIn(d.group) {
 		if s.isOver(&f) {
-			s.endFailure(f.UID)
-			s.knowledge.dropFailure(s, s.failures.byUID[f.UID], tx)
+			s.knowledge.dropFailure(s, s.failures[f.UID], tx)
 		}
 	}
 }

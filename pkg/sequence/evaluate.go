@@ -14,7 +14,7 @@ func (d *domain) facts(i int) readiness.Group {
 	if facts.OnNode {
 		facts.MissingOnNode, facts.GoingOnNode = d.missing(g)
 		facts.Unmet = d.unmet(g)
-	} else if len(d.sequence.failures.byUID) > 0 {
+	} else if len(d.sequence.failures) > 0 {
 		facts.Lost = d.sequence.lost(i)
 	}
 	facts.OthersSatisfied = state.othersSatisfied
@@ -26,6 +26,9 @@ func (d *domain) facts(i int) readiness.Group {
 func (d *domain) need(i int) readiness.Need {
 	facts := d.facts(i)
 	need := facts.Need()
+	if need.Lost > 0 {
+		need.Lost = len(d.lostIn(i)) // of the others it is said what makes up for them
+	}
 	need.Trials = d.trialsOf(i)
 	if need.Unmet != 0 && d.node != nil {
 		need.Lacks = readiness.UnmetText(d.sequence.groups[i].NodeConditions, &d.node.Node)

@@ -8,7 +8,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
@@ -27,66 +26,35 @@ func (f *failure) key() inventory.WorkloadKey {
 	return inventory.WorkloadKey{Kind: inventory.Kind(f.Kind), Namespace: f.Namespace, Name: f.Name}
 }
 
-// isSucceededBy reports whether a Job takes the place of one that failed: one of its name, a newer one of its CronJob, which may have been
-// created again under its name, or one of the same purpose and group that was created after the failure under a new name, as each release
-// brings one.
-func (s *sequence) isSucceededBy(f *failure, w *inventory.Workload) bool {
+// isSucceededBy reports whether a Job takes the place of one that failed: one of its name, or a newer one of its CronJob, which may have been
+// created again under its name.
+func (f *failure) isSucceededBy(w *inventory.Workload) bool {
 	switch {
-	case f.Kind != string(w.Kind), f.UID == w.UID:
+	case f.Kind != string(w.Kind), f.Namespace != w.Namespace, f.UID == w.UID:
 		return false
-	case f.key() == w.Key():
-		return true
-	case f.CronJobUID != "":
-		failed := inventory.Workload{Name: f.Name, CreatedAt: f.CreatedAt.Time}
-		same := f.CronJobUID == w.Owner || f.CronJobName != "" && f.CronJobName == w.CronJob && f.Namespace == w.Namespace
-		return same && w.StartedAfter(&failed)
+	case f.CronJobName != "" && f.CronJobName == w.CronJob:
+		return w.StartedAfter(&inventory.Workload{Name: f.Name, CreatedAt: f.CreatedAt.Time})
 	}
-	return f.hasRoleOf(w) && !slices.Contains(f.Peers, w.Name) && s.inGroupOf(f, w)
-}
-
-// inGroupOf reports whether the failed member's group selects the pods of a Job, too.
-func (s *sequence) inGroupOf(f *failure, w *inventory.Workload) bool {
-	if !w.Counts() {
-		return false
-	}
-	group, selected := s.groupOfFailure(f)
-	at, is := s.GroupOfTemplate(w.Namespace, labels.Set(w.Labels), s.groupsByNamespace[w.Namespace])
-	return selected && is && at == group
-}
-
-// hasRoleOf reports whether a Job that was created after the failure is of the same purpose.
-func (f *failure) hasRoleOf(w *inventory.Workload) bool {
-	return f.FailedAt != nil && w.CreatedAt.After(f.FailedAt.Time) && f.Namespace == w.Namespace && inventory.SamePurpose(f.Labels, w.Labels)
+	return f.Name == w.Name
 }
 
 // failedJob and failedPod are the records of what has failed.
 func (s *sequence) failedJob(w *workload, group int) v1alpha1.Failure {
-	f := v1alpha1.Failure{
+	return s.shortened(v1alpha1.Failure{
 		Kind: string(inventory.KindJob), Namespace: w.Namespace, Name: w.Name, UID: w.UID, CreatedAt: metav1.NewTime(w.CreatedAt),
-		Pods: int32(min(max(w.Expects(s.groups[group].Required), 1), maxPodsOfFailure)), CronJobUID: w.Owner, CronJobName: w.CronJob, Labels: w.Labels,
-		FailedAt: ptr.To(metav1.NewTime(w.FailedAt)), Peers: w.peers,
-	}
-	// A program that was started after the failure does not know the peers that are gone since.
-	for _, recorded := range s.object.Status.Failures {
-		if recorded.UID == w.UID {
-			f.Peers = peers(slices.Concat(f.Peers, recorded.Peers))
-		}
-	}
-	return s.shortened(f)
+		Pods: int32(min(max(w.Expects(s.groups[group].Required), 1), maxPodsOfFailure)), CronJobName: w.CronJob, Labels: w.Labels,
+		FailedAt: ptr.To(metav1.NewTime(w.FailedAt)),
+	})
 }
 
-// maxLabelsOfFailure bounds, in bytes, the labels and peers of a record: whoever may create pods may give them any number of labels.
+// maxLabelsOfFailure bounds, in bytes, the labels of a record: whoever may create pods may give them any number of labels.
 const maxLabelsOfFailure = 1 << 10
 
-// shortened returns the record as status has room for it. Of too many labels it keeps those that the groups ask for. These do not say
-// what a Job was for, so that only one of its name or of its CronJob succeeds it.
+// shortened returns the record as status has room for it. Of too many labels it keeps those that the groups ask for.
 func (s *sequence) shortened(f v1alpha1.Failure) v1alpha1.Failure {
 	size := 0
 	for key, value := range f.Labels {
 		size += len(key) + len(value)
-	}
-	for _, name := range f.Peers {
-		size += len(name)
 	}
 	if size <= maxLabelsOfFailure {
 		return f
@@ -103,69 +71,8 @@ func (s *sequence) shortened(f v1alpha1.Failure) v1alpha1.Failure {
 			}
 		}
 	}
-	f.Labels, f.Peers, f.FailedAt = asked, nil, nil
+	f.Labels = asked
 	return f
-}
-
-// peers are the names of Jobs as status may have them.
-func peers(names []string) []string {
-	names = slices.Compact(slices.Sorted(slices.Values(names)))
-	return names[:min(len(names), v1alpha1.MaxPeers)]
-}
-
-// noteSuccessor remembers, with the Jobs that failed and are still there, that one which succeeded them is gone.
-func (all *workloads) noteSuccessor(gone *workload) {
-	const most = 4 // with other labels; they differ in versions only
-	if gone.Kind != inventory.KindJob || !gone.Counts() || len(all.failedJobs) == 0 {
-		return
-	}
-	for w := range all.failedJobs[purposeOf(gone)] {
-		known := slices.ContainsFunc(w.successors, func(labels map[string]string) bool { return maps.Equal(labels, gone.Labels) })
-		if gone.CreatedAt.After(w.FailedAt) && !slices.Contains(w.peers, gone.Name) && !known && len(w.successors) < most {
-			w.successors = append(w.successors, gone.Labels)
-		}
-	}
-}
-
-// hadSuccessor reports whether a Job that failed had a successor in its group that is gone.
-func (s *sequence) hadSuccessor(w *workload, group int) bool {
-	return w.replaced || slices.ContainsFunc(w.successors, func(of map[string]string) bool {
-		at, selected := s.GroupOfTemplate(w.Namespace, labels.Set(of), s.groupsByNamespace[w.Namespace])
-		return selected && at == group
-	})
-}
-
-// notePeers remembers of Jobs, when they are first seen to have failed, which others of their purpose there were then. One that was
-// created later is none, though it was there when the program started.
-func (all *workloads) notePeers(failed []*workload) {
-	same, namespaces := map[purpose][]*workload{}, map[string]struct{}{}
-	for _, w := range failed {
-		same[purposeOf(w)], namespaces[w.Namespace] = nil, struct{}{}
-	}
-	for namespace := range namespaces {
-		for w := range all.byNamespace[namespace] {
-			if w.Kind != inventory.KindJob {
-				continue
-			}
-			if jobs, asked := same[purposeOf(w)]; asked {
-				same[purposeOf(w)] = append(jobs, w)
-			}
-		}
-	}
-	for _, jobs := range same {
-		slices.SortFunc(jobs, func(a, b *workload) int { return strings.Compare(a.Name, b.Name) })
-	}
-	for _, w := range failed {
-		w.peers = nil
-		for _, other := range same[purposeOf(w)] {
-			if len(w.peers) == v1alpha1.MaxPeers {
-				break
-			}
-			if other.UID != w.UID && !other.CreatedAt.After(w.FailedAt) {
-				w.peers = append(w.peers, other.Name)
-			}
-		}
-	}
 }
 
 func (s *sequence) failedPod(p *pod) v1alpha1.Failure {
@@ -180,12 +87,12 @@ const maxPodsOfFailure = 1 << 30
 
 // rememberJob remembers a Job that failed and was deleted, in all sequences that counted it.
 func (k *knowledge) rememberJob(w *workload, counted []*demand, tx *transaction) {
+	if w.replaced {
+		return
+	}
 	for _, demand := range counted {
 		s := demand.sequence
-		f := &failure{Failure: s.failedJob(w, demand.group)}
-		if s.hadSuccessor(w, demand.group) {
-			s.endFailure(f.UID)
-		} else if s.wasThereAt(tx) && k.isUnresolved(s, f) {
+		if f := (&failure{Failure: s.failedJob(w, demand.group)}); s.wasThereAt(tx) && k.isUnresolved(s, f) {
 			k.remember(s, f, tx)
 		}
 	}
@@ -213,23 +120,20 @@ func (s *sequence) groupOfFailure(f *failure) (int, bool) {
 	return s.GroupOfTemplate(f.Namespace, labels.Set(f.Labels), s.groupsByNamespace[f.Namespace])
 }
 
-// remember keeps a failure as long as the sequence must. What it need not keep it takes for ended.
+// remember keeps a failure as long as the sequence must.
 func (k *knowledge) remember(s *sequence, f *failure, tx *transaction) {
 	group, selected := s.groupOfFailure(f)
 	switch {
-	case s.PerNode, s.refused():
-		return
-	case !selected, s.groups[group].Skip, !s.Continuous && s.nodeless.Passed.Has(group):
-		s.endFailure(f.UID)
+	case s.PerNode, s.refused(), !selected, s.groups[group].Skip, !s.Continuous && s.nodeless.Passed.Has(group):
 		return
 	}
-	if len(s.failures.byUID) >= v1alpha1.MaxFailures && !k.makeRoomFor(s, group, tx) {
+	if len(s.failures) >= v1alpha1.MaxFailures && !k.makeRoomFor(s, group, tx) {
 		return
 	}
-	if s.failures.byUID == nil {
-		s.failures.byUID = map[types.UID]*failure{}
+	if s.failures == nil {
+		s.failures = failuresOf{}
 	}
-	s.failures.byUID[f.UID] = f
+	s.failures[f.UID] = f
 	insert(k.failures, f.Namespace, s)
 	tx.markGroupDirty(s.nodeless, group)
 }
@@ -239,7 +143,7 @@ func (k *knowledge) remember(s *sequence, f *failure, tx *transaction) {
 func (k *knowledge) makeRoomFor(s *sequence, group int, tx *transaction) bool {
 	in := map[int][]*failure{}
 	most := group
-	for _, f := range s.failures.byUID {
+	for _, f := range s.failures {
 		if at, selected := s.groupOfFailure(f); selected {
 			in[at] = append(in[at], f)
 		}
@@ -256,31 +160,9 @@ func (k *knowledge) makeRoomFor(s *sequence, group int, tx *transaction) bool {
 	return true
 }
 
-// endFailure notes that a failure is over though status may have it. Of very many only those are kept that status has now.
-func (s *sequence) endFailure(uid types.UID) {
-	if s.failures.ended == nil {
-		s.failures.ended = map[types.UID]struct{}{}
-	}
-	if len(s.failures.ended) >= maxEnded {
-		s.forgetEnded()
-	}
-	s.failures.ended[uid] = struct{}{}
-}
-
-// maxEnded is more than can end between two versions of status, unless somebody creates members that fail so that they are
-// remembered.
-const maxEnded = 4 * v1alpha1.MaxFailures
-
-// forgetEnded forgets those that ended and that status does not have.
-func (s *sequence) forgetEnded() {
-	maps.DeleteFunc(s.failures.ended, func(uid types.UID, _ struct{}) bool {
-		return !slices.ContainsFunc(s.object.Status.Failures, func(f v1alpha1.Failure) bool { return f.UID == uid })
-	})
-}
-
 // areIn reports whether anything in a namespace failed.
-func (all *failuresOf) areIn(namespace string) bool {
-	for _, f := range all.byUID {
+func (all failuresOf) areIn(namespace string) bool {
+	for _, f := range all {
 		if f.Namespace == namespace {
 			return true
 		}
@@ -290,7 +172,7 @@ func (all *failuresOf) areIn(namespace string) bool {
 
 // dropFailure forgets a failure.
 func (k *knowledge) dropFailure(s *sequence, f *failure, tx *transaction) {
-	delete(s.failures.byUID, f.UID)
+	delete(s.failures, f.UID)
 	if !s.failures.areIn(f.Namespace) {
 		remove(k.failures, f.Namespace, s)
 	}
@@ -305,13 +187,10 @@ func (k *knowledge) noteJob(w *workload, tx *transaction) {
 		return
 	}
 	for s := range maps.Clone(k.failures[w.Namespace]) {
-		for uid, f := range s.failures.byUID {
-			if s.isSucceededBy(f, &w.Workload) {
-				s.endFailure(uid)
-			} else if uid != w.UID {
-				continue
+		for uid, f := range s.failures {
+			if uid == w.UID || f.isSucceededBy(&w.Workload) {
+				k.dropFailure(s, f, tx)
 			}
-			k.dropFailure(s, f, tx)
 		}
 	}
 }
@@ -320,14 +199,10 @@ func (k *knowledge) noteJob(w *workload, tx *transaction) {
 func (k *knowledge) notePod(p *pod, tx *transaction) {
 	key := inventory.WorkloadKey{Kind: inventory.KindPod, Namespace: p.Namespace, Name: p.Name}
 	for s := range maps.Clone(k.failures[p.Namespace]) {
-		for uid, f := range s.failures.byUID {
-			switch {
-			case f.key() != key, uid == p.UID && p.Terminating:
-				continue
-			case uid != p.UID:
-				s.endFailure(uid)
+		for uid, f := range s.failures {
+			if f.key() == key && (uid != p.UID || !p.Terminating) {
+				k.dropFailure(s, f, tx)
 			}
-			k.dropFailure(s, f, tx)
 		}
 	}
 }
@@ -335,7 +210,7 @@ func (k *knowledge) notePod(p *pod, tx *transaction) {
 // isOver reports whether a Job of the group was created after the failure of another one and has completed.
 func (s *sequence) isOver(f *v1alpha1.Failure) bool {
 	group, selected := s.groupOfFailure(&failure{Failure: *f})
-	return selected && f.FailedAt != nil && f.CronJobUID == "" && f.FailedAt.Time.Before(s.groups[group].failuresOverAt)
+	return selected && f.FailedAt != nil && f.CronJobName == "" && f.FailedAt.Time.Before(s.groups[group].failuresOverAt)
 }
 
 // isUnresolved reports whether nothing that is known ends the failure: neither is the object there, nor a successor.
@@ -348,33 +223,29 @@ func (k *knowledge) isUnresolved(s *sequence, f *failure) bool {
 		return p == nil || (p.UID == f.UID && p.Terminating)
 	}
 	for w := range k.workloads.byNamespace[f.Namespace] {
-		if w.UID == f.UID || s.isSucceededBy(f, &w.Workload) {
+		if w.UID == f.UID || f.isSucceededBy(&w.Workload) {
 			return false
 		}
 	}
 	return true
 }
 
-// restoreFailures takes from status the failures that the engine did not see.
+// restoreFailures takes from status, when the engine first sees the sequence, the failures that it did not see.
 func (k *knowledge) restoreFailures(s *sequence, tx *transaction) {
-	if s.PerNode || s.refused() {
-		return
-	}
-	listed := map[types.UID]struct{}{}
 	for _, recorded := range s.object.Status.Failures {
-		listed[recorded.UID] = struct{}{}
-		f := &failure{Failure: recorded, recorded: true}
-		_, ended := s.failures.ended[f.UID]
-		if s.failures.byUID[f.UID] == nil && !ended && k.isUnresolved(s, f) {
+		if f := (&failure{Failure: recorded, recorded: true}); k.isUnresolved(s, f) {
 			k.remember(s, f, tx)
 		}
 	}
-	for uid, f := range s.failures.byUID {
-		if _, is := listed[uid]; f.recorded && !is {
+}
+
+// endRecordedFailures forgets the failures that status does not have any more, of those that the engine has from there.
+func (k *knowledge) endRecordedFailures(s *sequence, tx *transaction) {
+	for uid, f := range s.failures {
+		if f.recorded && !slices.ContainsFunc(s.object.Status.Failures, func(listed v1alpha1.Failure) bool { return listed.UID == uid }) {
 			k.dropFailure(s, f, tx)
 		}
 	}
-	s.forgetEnded()
 }
 
 // inheritFailures takes over what an earlier spec of the same object remembered. The edit may have taken members out, or skip their group.
@@ -382,36 +253,25 @@ func (k *knowledge) inheritFailures(s, old *sequence, tx *transaction) {
 	if s.UID != old.UID || s.PerNode || old.PerNode {
 		return
 	}
-	s.failures.ended = old.failures.ended
-	for _, f := range old.failures.byUID {
-		k.remember(s, f, tx)
-	}
-	k.findSuccessors(s, tx)
-}
-
-// findSuccessors ends the failures to whose groups a successor came by an edit, or with the labels of a namespace.
-func (k *knowledge) findSuccessors(s *sequence, tx *transaction) {
-	for uid, f := range s.failures.byUID {
-		if !k.isUnresolved(s, f) {
-			s.endFailure(uid)
-			k.dropFailure(s, f, tx)
+	for _, f := range old.failures {
+		if k.isUnresolved(s, f) {
+			k.remember(s, f, tx)
 		}
 	}
 }
 
 // forgetFailures forgets those of a sequence that counts no longer.
 func (k *knowledge) forgetFailures(s *sequence) {
-	for _, f := range s.failures.byUID {
+	for _, f := range s.failures {
 		remove(k.failures, f.Namespace, s)
 	}
 }
 
-// reviewFailures forgets the failures in groups that are passed permanently, or that do not select their members any more. It reports
-// whether there were any.
+// reviewFailures forgets the failures that are over: in groups that are passed permanently, or that do not select their members any more, and
+// those that a Job of the group made up for. It reports whether there were any.
 func (k *knowledge) reviewFailures(s *sequence, tx *transaction) (changed bool) {
-	for uid, f := range s.failures.byUID {
-		if group, selected := s.groupOfFailure(f); !selected || (!s.Continuous && s.nodeless.Passed.Has(group)) {
-			s.endFailure(uid)
+	for _, f := range s.failures {
+		if group, selected := s.groupOfFailure(f); !selected || !s.Continuous && s.nodeless.Passed.Has(group) || s.isOver(&f.Failure) {
 			k.dropFailure(s, f, tx)
 			changed = true
 		}
@@ -430,7 +290,7 @@ func (s *sequence) lost(group int) (lost readiness.Lost) {
 // failuresIn are the failures in a group, of members that are gone.
 func (s *sequence) failuresIn(group int) []v1alpha1.Failure {
 	var in []v1alpha1.Failure
-	for _, f := range s.failures.byUID {
+	for _, f := range s.failures {
 		if at, selected := s.groupOfFailure(f); selected && at == group {
 			in = append(in, f.Failure)
 		}
@@ -548,7 +408,7 @@ func (d *domain) failedJobs(i int) []*inventory.Workload {
 func (d *domain) lostIn(i int) []v1alpha1.Failure {
 	newest := d.newestJob(i)
 	return slices.DeleteFunc(d.sequence.failuresIn(i), func(f v1alpha1.Failure) bool {
-		return f.FailedAt != nil && f.CronJobUID == "" && newest.CreatedAt.After(f.FailedAt.Time)
+		return f.FailedAt != nil && f.CronJobName == "" && newest.CreatedAt.After(f.FailedAt.Time)
 	})
 }
 

@@ -114,25 +114,6 @@ func TestSuccessorThatWasThereBeforeTheProgram(t *testing.T) {
 	assert.True(t, report.Groups[0].Satisfied, report.Groups[0].Progress)
 }
 
-// What ended is kept no longer than status may speak of it, however many members fail and go.
-func TestFailuresThatEndedAreBounded(t *testing.T) {
-	engine := newEngine()
-	engine.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Label("First", "tier", "first").Label("Web", "app", "web").
-		Mode(v1alpha1.BootstrapOnly).Obj())
-	ready := makePod("ready", "2").Label("tier", "first").Obj()
-	ready.Spec.NodeName, ready.Status.Phase = "n", corev1.PodSucceeded
-	engine.ApplyPod(ready)
-	const times = 1000
-	failedPods(engine, times, 0)
-	for i := range times {
-		p := makePod(fmt.Sprintf("failed-%05d", i), strconv.Itoa(10_000+i)).Obj()
-		engine.RemovePod(p)
-	}
-	s := engine.sequences[types.NamespacedName{Namespace: oracleNamespace, Name: "shop"}]
-	require.NotNil(t, s)
-	assert.LessOrEqual(t, len(s.failures.ended), maxEnded)
-}
-
 // Whoever may create pods chooses their labels, and must not make status too large to be written.
 func TestStatusOfFailuresIsSmall(t *testing.T) {
 	for _, labels := range []int{7, 100} {

@@ -29,41 +29,6 @@ func failedAt(j *batchv1.Job) *metav1.Time {
 	return nil
 }
 
-// notePeers remembers which Jobs of the same labels there were when one was first seen to have failed.
-func (o *oracle) notePeers() {
-	for _, j := range all[*batchv1.Job](o, "Job") {
-		if _, noted := o.peers[j.UID]; noted || failedAt(j) == nil {
-			continue
-		}
-		o.peers[j.UID] = []string{}
-		for _, other := range all[*batchv1.Job](o, "Job") {
-			if other.Namespace == j.Namespace && other.UID != j.UID && !other.CreationTimestamp.After(failedAt(j).Time) &&
-				maps.Equal(other.Spec.Template.Labels, j.Spec.Template.Labels) {
-				o.peers[j.UID] = append(o.peers[j.UID], other.Name)
-			}
-		}
-	}
-}
-
-// noteGoneSuccessors remembers, of Jobs that failed and were there until now, the successors that are gone.
-func (o *oracle) noteGoneSuccessors() {
-	for _, was := range o.before {
-		gone, isJob := was.(*batchv1.Job)
-		if !isJob || o.byUID[gone.UID] != nil {
-			continue
-		}
-		for _, other := range o.before {
-			failed, isJob := other.(*batchv1.Job)
-			if !isJob || failedAt(failed) == nil || failed.Namespace != gone.Namespace || slices.Contains(o.peers[failed.UID], gone.Name) {
-				continue
-			}
-			if gone.CreationTimestamp.After(failedAt(failed).Time) && maps.Equal(gone.Spec.Template.Labels, failed.Spec.Template.Labels) {
-				o.goneSuccessors[failed.UID] = append(o.goneSuccessors[failed.UID], gone)
-			}
-		}
-	}
-}
-
 // noteComplete notes which Jobs have completed: failures from before they were created are over.
 func (o *oracle) noteComplete(v *view) {
 	over := v.memory.failuresOver
@@ -94,59 +59,39 @@ func (o *oracle) noteFailures(v *view) {
 		return
 	}
 	for uid, f := range m.failures {
-		successor, itself := o.succeeds(v, f)
 		group := o.groupOfFailure(v, f)
-		if successor || group < 0 || v.Spec.PodGroups[group].Skip {
-			m.ended.Insert(uid)
-			delete(m.failures, uid)
-		} else if itself {
+		if o.isResolved(v, f) || group < 0 || v.Spec.PodGroups[group].Skip {
 			delete(m.failures, uid)
 		}
 	}
-	for uid, was := range o.before {
-		if o.wasSuperseded.Has(uid) && o.byUID[uid] == nil {
-			m.ended.Insert(uid)
-		}
+	for _, was := range o.before {
 		if f, failed := o.wentFailed(v, was); failed && (o.version == 0 || o.version >= m.came) {
 			o.rememberFailure(v, f)
 		}
 	}
-	if m.recalled == v.ResourceVersion {
-		return
-	}
-	m.recalled = v.ResourceVersion
 	listed := map[types.UID]bool{}
 	for _, recorded := range v.Status.Failures {
 		listed[recorded.UID] = true
-		f := oracleFailure{recorded, true}
-		successor, itself := o.succeeds(v, f)
-		if _, known := m.failures[f.UID]; !known && !m.ended.Has(f.UID) && !successor && !itself {
+		if f := (oracleFailure{recorded, true}); !m.recalled && !o.isResolved(v, f) {
 			o.rememberFailure(v, f)
 		}
 	}
+	m.recalled = true
 	maps.DeleteFunc(m.failures, func(uid types.UID, f oracleFailure) bool { return f.recorded && !listed[uid] })
-	for uid := range m.ended {
-		if !listed[uid] {
-			m.ended.Delete(uid)
-		}
-	}
 }
 
 func (o *oracle) rememberFailure(v *view, f oracleFailure) {
 	m := v.memory
 	group := o.groupOfFailure(v, f)
-	if group < 0 || v.Spec.PodGroups[group].Skip || o.isPassedForGood(v, group) {
-		m.ended.Insert(f.UID)
-		return
+	if group >= 0 && !v.Spec.PodGroups[group].Skip && !o.isPassedForGood(v, group) {
+		m.failures[f.UID] = f
 	}
-	m.failures[f.UID] = f
 }
 
 // reviewFailures forgets failures in groups that have been passed.
 func (o *oracle) reviewFailures(v *view) (changed bool) {
 	for uid, f := range v.memory.failures {
 		if group := o.groupOfFailure(v, f); group < 0 || o.isPassedForGood(v, group) {
-			v.memory.ended.Insert(uid)
 			delete(v.memory.failures, uid)
 			changed = true
 		}
@@ -159,7 +104,7 @@ func (o *oracle) isPassedForGood(v *view, group int) bool {
 	return passed && v.Spec.Mode() == v1alpha1.BootstrapOnly
 }
 
-// wentFailed reports whether something that had failed when last looked at has gone, without a successor.
+// wentFailed reports whether something that had failed when last looked at has gone, and nothing makes up for it.
 func (o *oracle) wentFailed(v *view, was metav1.Object) (oracleFailure, bool) {
 	switch was := was.(type) {
 	case *batchv1.Job:
@@ -171,21 +116,9 @@ func (o *oracle) wentFailed(v *view, was metav1.Object) (oracleFailure, bool) {
 		expected, _ := wanted(was, requirementOf(v.Spec.PodGroups[group]))
 		f := oracleFailure{v1alpha1.Failure{
 			Kind: "Job", Namespace: was.Namespace, Name: was.Name, UID: was.UID, CreatedAt: was.CreationTimestamp, FailedAt: failedAt(was),
-			Pods: int32(max(1, expected)), CronJobUID: cronJobOf(was), CronJobName: cronJobNameOf(was), Labels: was.Spec.Template.Labels, Peers: o.peers[was.UID],
+			Pods: int32(max(1, expected)), CronJobName: cronJobNameOf(was), Labels: was.Spec.Template.Labels,
 		}, false}
-		for _, recorded := range v.Status.Failures {
-			if recorded.UID == was.UID {
-				f.Peers = append(slices.Clone(f.Peers), recorded.Peers...)
-			}
-		}
-		successor, _ := o.succeeds(v, f)
-		for _, gone := range o.goneSuccessors[was.UID] {
-			if placedIn(v, gone) == group {
-				successor = true
-				v.memory.ended.Insert(was.UID)
-			}
-		}
-		return f, !successor
+		return f, !o.isResolved(v, f)
 	case *corev1.Pod:
 		if endOf(was) != corev1.PodFailed || metav1.GetControllerOf(was) != nil || was.DeletionTimestamp != nil {
 			return oracleFailure{}, false
@@ -222,30 +155,16 @@ func (o *oracle) groupOfFailure(v *view, f oracleFailure) int {
 	return -1
 }
 
-// succeeds reports whether what failed has a successor, or is there itself.
-func (o *oracle) succeeds(v *view, f oracleFailure) (successor, itself bool) {
-	if f.CronJobUID == "" && v.isOver(o.groupOfFailure(v, f), f.FailedAt) {
-		return true, false
+// isResolved reports whether what failed is there itself, or something makes up for it.
+func (o *oracle) isResolved(v *view, f oracleFailure) bool {
+	if there := o.objects[f.Kind][oracleName(f.Namespace, f.Name)]; there != nil {
+		return there.GetUID() != f.UID || f.Kind == "Job" || there.GetDeletionTimestamp() == nil
 	}
-	there := o.objects[f.Kind][oracleName(f.Namespace, f.Name)]
-	if there != nil {
-		successor = there.GetUID() != f.UID
-		itself = !successor && (f.Kind == "Job" || there.GetDeletionTimestamp() == nil)
+	if f.CronJobName == "" {
+		return v.isOver(o.groupOfFailure(v, f), f.FailedAt)
 	}
-	if f.Kind == "Job" && f.CronJobUID == "" && f.FailedAt != nil {
-		for _, j := range all[*batchv1.Job](o, "Job") {
-			group := o.groupOfFailure(v, f)
-			repeats := j.Namespace == f.Namespace && j.UID != f.UID && j.CreationTimestamp.After(f.FailedAt.Time) && group >= 0 &&
-				group == placedIn(v, j) && maps.Equal(j.Spec.Template.Labels, f.Labels) // worlds have no labels of versions
-			successor = successor || (repeats && !slices.Contains(f.Peers, j.Name))
-		}
-	}
-	if f.Kind == "Job" && f.CronJobUID != "" {
-		failed := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: f.Name, CreationTimestamp: f.CreatedAt}}
-		for _, j := range all[*batchv1.Job](o, "Job") {
-			same := cronJobOf(j) == f.CronJobUID || j.Namespace == f.Namespace && f.CronJobName != "" && cronJobNameOf(j) == f.CronJobName
-			successor = successor || (same && j.UID != f.UID && startedAfter(j, failed))
-		}
-	}
-	return successor, itself
+	failed := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: f.Name, CreationTimestamp: f.CreatedAt}}
+	return slices.ContainsFunc(all[*batchv1.Job](o, "Job"), func(j *batchv1.Job) bool {
+		return j.Namespace == f.Namespace && j.UID != f.UID && cronJobNameOf(j) == f.CronJobName && startedAfter(j, failed)
+	})
 }

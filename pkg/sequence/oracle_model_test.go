@@ -56,7 +56,7 @@ type oracle struct {
 
 	// version is that of the event; 0 if it has none.
 	version int
-	// superseded are the Jobs that a newer one of their CronJob superseded when last looked at, and unfinished is, by CronJob, the newest
+	// wasSuperseded are the Jobs that a newer one of their CronJob superseded when last looked at, and unfinished is, by CronJob, the newest
 	// of its Jobs that went before it was complete.
 	wasSuperseded sets.Set[types.UID]
 	unfinished    map[types.UID]metav1.Object
@@ -78,10 +78,6 @@ type oracle struct {
 	outlivedNow, outlivedBefore sets.Set[types.UID]
 	// said is what was said of nodes, now, and as of when last looked at, and the time before.
 	said, saidNow, saidBefore map[string]saidOfNode
-	// peers are the Jobs that were there beside one that failed, by its UID.
-	peers map[types.UID][]string
-	// goneSuccessors are Jobs that succeeded one that failed and is still there, by its UID.
-	goneSuccessors map[types.UID][]*batchv1.Job
 	// selected are the pods that some sequence has.
 	selected sets.Set[types.UID]
 
@@ -129,12 +125,11 @@ type memory struct {
 	// resumed is when a suspension was lifted.
 	resumed time.Time
 
-	// failures are members that failed and are gone, and ended those that count no more though status may have them.
+	// failures are members that failed and are gone. recalled reports that those of status have been looked at, as they are once.
 	failures map[types.UID]oracleFailure
-	ended    sets.Set[types.UID]
-	// came is the version of the event with which the sequence came, and recalled that in which status was last looked at.
-	came     int
-	recalled string
+	recalled bool
+	// came is the version of the event with which the sequence came.
+	came int
 }
 
 // place is a group, by its definition and those of the groups before it, and the node, which is empty for the whole cluster.
@@ -162,7 +157,7 @@ func newOracle(definitions map[string]string) *oracle {
 	return &oracle{
 		objects: map[string]map[string]metav1.Object{}, memories: map[types.UID]*memory{}, definitions: definitions,
 		refused: sets.New[types.UID](), allowed: map[types.UID]time.Time{},
-		peers: map[types.UID][]string{}, goneSuccessors: map[types.UID][]*batchv1.Job{}, wasSuperseded: sets.New[types.UID](), unfinished: map[types.UID]metav1.Object{}, readyAt: map[types.UID]time.Time{},
+		wasSuperseded: sets.New[types.UID](), unfinished: map[types.UID]metav1.Object{}, readyAt: map[types.UID]time.Time{},
 		notBefore: map[types.UID]time.Time{}, steadyAt: map[types.UID]time.Time{}, boots: map[string]lastBoot{}, said: map[string]saidOfNode{}, used: map[string]corev1.ResourceList{},
 		dryRuns: map[types.UID]*dryCount{}, starts: map[types.UID]*startCount{}, shouldRun: map[pairing]bool{}, reached: newOracleReached(), byUID: map[types.UID]metav1.Object{},
 	}
@@ -305,8 +300,6 @@ func (o *oracle) settle() {
 		o.newestOf[d.UID] = o.newest(d)
 	}
 	o.noteUnfinished()
-	o.notePeers()
-	o.noteGoneSuccessors()
 	o.ownerOf = map[*corev1.Pod]podOwner{}
 	for _, p := range o.pods {
 		o.ownerOf[p] = o.findOwner(p)
@@ -345,7 +338,7 @@ func (o *oracle) look(ps *v1alpha1.PodSequence, cluster *v1alpha1.ClusterPodSequ
 			scope:  ps.Spec.Scope,
 			awaits: map[string]string{}, satisfied: map[place]satisfaction{}, once: sets.New[place](), watched: map[place]time.Time{}, edited: map[place]time.Time{},
 			reached: sets.New[place](), released: sets.New[place](), completed: sets.New[string](), reopened: sets.New[string](), failuresOver: map[string]time.Time{}, lost: map[place]time.Time{},
-			failures: map[types.UID]oracleFailure{}, ended: sets.New[types.UID](), came: o.version,
+			failures: map[types.UID]oracleFailure{}, came: o.version,
 		}
 		o.memories[ps.UID] = v.memory
 	}

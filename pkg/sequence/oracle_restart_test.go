@@ -288,10 +288,6 @@ func isLaterAfterRestart(ps *v1alpha1.PodSequence) bool {
 
 // withoutTimes leaves out of a report what only says when the engine came to know something.
 func withoutTimes(report Report) Report {
-	report.Failures = slices.Clone(report.Failures)
-	for i := range report.Failures {
-		report.Failures[i].Peers = nil // of Jobs created in the second of the failure nobody can say which came first
-	}
 	report.Resumed = false // status says it from the next time on that it is written
 	report.DryRun = nil    // what would have been held, and how long, is noted by who sees it
 	report.Object, report.Cluster, report.Groups, report.Nodes = nil, nil, slices.Clone(report.Groups), slices.Clone(report.Nodes)

@@ -324,8 +324,8 @@ func (d *domain) delays(i int) string {
 		}
 	}
 	succeeding := ""
-	if newest := d.newestJob(i); d.peek(i).demands.Failed > len(d.failedJobs(i)) {
-		succeeding = report.Succeeding(newest, d.sequence.Cluster)
+	if d.peek(i).demands.Failed > len(d.failedJobs(i)) || len(d.sequence.failuresIn(i)) > len(d.lostIn(i)) {
+		succeeding = report.Succeeding(d.newestJob(i), d.sequence.Cluster)
 	}
 	return succeeding + report.PausedWorkloads(paused, d.sequence.Cluster) + report.Uncounted(uncounted, d.sequence.Cluster)
 }

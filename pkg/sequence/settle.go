@@ -16,9 +16,6 @@ func (k *knowledge) settle(tx *transaction) Changes {
 	k.settled++
 	tx.number = k.settled
 	k.settleSums(tx)
-	if len(tx.failed) > 0 {
-		k.workloads.notePeers(tx.failed)
-	}
 	for _, key := range tx.edited {
 		changes.touch(key)
 		changes.Advanced = append(changes.Advanced, key)
@@ -72,7 +69,7 @@ func (k *knowledge) advance(d *domain, tx *transaction, changes *Changes) {
 	d.evaluate(k, tx)
 	completed := d.Completed
 	d.advance(k.now)
-	if len(d.sequence.failures.byUID) > 0 && k.reviewFailures(d.sequence, tx) {
+	if len(d.sequence.failures) > 0 && k.reviewFailures(d.sequence, tx) {
 		d.evaluate(k, tx) // of what passed just now nothing is expected that is gone
 		d.advance(k.now)
 	}

@@ -180,11 +180,7 @@ type demand struct {
 }
 
 // failuresOf are the failures of one sequence.
-type failuresOf struct {
-	byUID map[types.UID]*failure
-	// ended are those that status may still have.
-	ended map[types.UID]struct{}
-}
+type failuresOf map[types.UID]*failure
 
 // failure is a member that failed and is gone.
 type failure struct {

@@ -29,8 +29,6 @@ type transaction struct {
 	emptyNodes []emptyNodeChange
 	// pins are pins that may mean another node than before.
 	pins []changedPin
-	// failed are Jobs that are seen to have failed for the first time.
-	failed []*workload
 	// entered are the pods of which there is a new version.
 	entered []*pod
 	// newlySeen are pods that nobody saw before, or not since there is a sequence that has them.

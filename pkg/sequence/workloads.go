@@ -22,9 +22,6 @@ func (all *workloads) addWorkload(view *workload) {
 	all.byUID[view.UID] = view
 	all.byName[view.Key()] = view
 	insert(all.byNamespace, view.Namespace, view)
-	if view.Failed {
-		insert(all.failedJobs, purposeOf(view), view)
-	}
 	if view.Owner != "" {
 		insert(all.ownedWorkloads, view.Owner, view)
 	}
@@ -35,9 +32,6 @@ func (all *workloads) forgetWorkload(old *workload) {
 	delete(all.byName, old.Key())
 	delete(all.nodeless, old)
 	remove(all.byNamespace, old.Namespace, old)
-	if old.Failed {
-		remove(all.failedJobs, purposeOf(old), old)
-	}
 	if old.Owner != "" {
 		remove(all.ownedWorkloads, old.Owner, old)
 	}
@@ -93,5 +87,3 @@ func (all *workloads) podsOf(w *workload) []*pod {
 	}
 	return pods
 }
-
-func purposeOf(w *workload) purpose { return purpose{w.Namespace, inventory.PurposeOf(w.Labels)} }

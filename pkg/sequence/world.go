@@ -125,8 +125,6 @@ type workloads struct {
 	byNamespace map[string]map[*workload]struct{}
 	// ownedWorkloads are the ReplicaSets of a Deployment, or the Jobs of a CronJob, by the owner's UID.
 	ownedWorkloads map[types.UID]map[*workload]struct{}
-	// failedJobs are the Jobs that failed, by purpose.
-	failedJobs map[purpose]map[*workload]struct{}
 	// unfinished is, by the UID of a CronJob that still has Jobs, when the newest of its Jobs was created that were deleted before they
 	// were complete.
 	unfinished map[types.UID]time.Time
@@ -144,7 +142,7 @@ func newWorkloads() workloads {
 	return workloads{
 		byUID: map[types.UID]*workload{}, byName: map[inventory.WorkloadKey]*workload{}, byNamespace: map[string]map[*workload]struct{}{},
 		ownedWorkloads: map[types.UID]map[*workload]struct{}{}, ownedPods: smallSets[types.UID, *pod]{},
-		daemons: map[*workload]struct{}{}, nodeless: map[*workload]struct{}{}, unfinished: map[types.UID]time.Time{}, failedJobs: map[purpose]map[*workload]struct{}{}, daemonPods: map[types.UID]map[string]int{},
+		daemons: map[*workload]struct{}{}, nodeless: map[*workload]struct{}{}, unfinished: map[types.UID]time.Time{}, daemonPods: map[types.UID]map[string]int{},
 	}
 }
 
@@ -161,10 +159,6 @@ type workload struct {
 	dueRule *readiness.DueRule
 	onNode  map[string]int
 
-	// peers are, of a Job that failed, the Jobs of its purpose that were there then, see failure.
-	peers []string
-	// successors are the labels of Jobs that succeeded it and are gone, while it is still there.
-	successors []map[string]string
 	// replaced reports that its CronJob has had a newer Job, which ended its failure also if the newer one goes first.
 	replaced bool
 }
@@ -288,9 +282,6 @@ type nodeNeeds struct {
 	// opened is the transaction in which a node last opened to them, see transaction.number.
 	opened uint64
 }
-
-// purpose is what Jobs are for, as their labels say.
-type purpose struct{ namespace, labels string }
 
 // memberships are the pod's places, in no more than one group of a sequence. No element is ever written to.
 func (p *pod) memberships() []membership { return membershipsIn(p.places) }

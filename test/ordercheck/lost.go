@@ -1,14 +1,11 @@
 package ordercheck
 
 import (
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // lost is a Job, or a pod without a controller, that failed and was deleted. Its group expects it until it has a successor.
@@ -20,9 +17,8 @@ type lost struct {
 	cronJob owner      // of a Job; zero if it has none
 	labels  labels.Set // of the pod, or of the Job's pods
 	of      func(groupFacts) int
-	// failedAt is when a Job failed, and peers are the names of Jobs of its purpose that were there then.
+	// failedAt is when a Job failed.
 	failedAt time.Time
-	peers    sets.Set[string]
 }
 
 func (l *lost) String() string {
@@ -42,16 +38,10 @@ func (ns *namespace) loseJob(f *workloadFacts) {
 		cronJob = owner{}
 	}
 	byDeletion := f.terminating && f.job.failedAt.After(f.deletedAt) // its pods were ended before it
-	for _, other := range ns.workloads {
-		if l := (&lost{failedAt: failedAtOf(other), labels: other.template, peers: ns.peers[other.uid]}); other.uid != f.uid && l.isSucceededBy(f) {
-			ns.replaced.Insert(other.uid)
-		}
-	}
 	if f.job.failed && !f.aside && !byDeletion && !ns.superseded(f) && !ns.replaced.Has(f.uid) {
 		l := &lost{
 			NamespacedName: f.NamespacedName, uid: f.uid, created: f.created, cronJob: cronJob, labels: f.template,
-			of:       func(g groupFacts) int { return max(1, f.expects(g.reached)) },
-			failedAt: f.job.failedAt, peers: ns.peers[f.uid],
+			of: func(g groupFacts) int { return max(1, f.expects(g.reached)) }, failedAt: f.job.failedAt,
 		}
 		succeeded := false
 		for _, other := range ns.workloads {
@@ -61,8 +51,12 @@ func (ns *namespace) loseJob(f *workloadFacts) {
 			ns.lost = append(ns.lost, l)
 		}
 	}
-	delete(ns.peers, f.uid)
 	ns.replaced.Delete(f.uid)
+	for _, other := range ns.workloads {
+		if cronJob != (owner{}) && other.owner == cronJob && f.youngerThan(other.created, other.Name) {
+			ns.replaced.Insert(other.uid)
+		}
+	}
 	if cronJob != (owner{}) && !f.complete() {
 		ns.unfinished[cronJob.uid] = later(ns.unfinished[cronJob.uid], f.created)
 	}
@@ -76,46 +70,23 @@ func failedAtOf(f *workloadFacts) time.Time {
 	return f.job.failedAt
 }
 
-// findJob ends what a Job succeeds, and notes what others there are when it fails.
+// findJob ends what a Job succeeds.
 func (ns *namespace) findJob(f *workloadFacts) {
-	if f.job == nil {
-		return
-	}
-	ns.lost = slices.DeleteFunc(ns.lost, func(l *lost) bool { return l.isSucceededBy(f) })
-	if f.job.failed && ns.peers[f.uid] == nil {
-		ns.peers[f.uid] = sets.New[string]()
-		for _, other := range ns.workloads {
-			if other.job != nil && other.uid != f.uid && samePurpose(other.template, f.template) {
-				ns.peers[f.uid].Insert(other.Name)
-			}
-		}
+	if f.job != nil {
+		ns.lost = slices.DeleteFunc(ns.lost, func(l *lost) bool { return l.isSucceededBy(f) })
 	}
 }
 
-// isSucceededBy reports whether a Job takes the place of a lost one: by its name, as a younger one of the CronJob, or because it was
-// created after the failure to do the same.
+// isSucceededBy reports whether a Job takes the place of a lost one: by its name, or as a younger one of the CronJob.
 func (l *lost) isSucceededBy(f *workloadFacts) bool {
 	switch {
 	case l.pod, f.job == nil:
 		return false
 	case l.Name == f.Name:
 		return true
-	case l.cronJob != (owner{}): // which may have been created again
-		return l.cronJob.kind == f.owner.kind && l.cronJob.name == f.owner.name && f.youngerThan(l.created, l.Name)
 	}
-	return !l.failedAt.IsZero() && !f.aside && f.created.After(l.failedAt) && samePurpose(f.template, l.labels) && !l.peers.Has(f.Name)
-}
-
-// samePurpose compares the labels of two templates, but for those that differ from Job to Job and from version to version.
-func samePurpose(a, b labels.Set) bool {
-	purpose := func(all labels.Set) labels.Set {
-		all = maps.Clone(all)
-		maps.DeleteFunc(all, func(key, _ string) bool {
-			return strings.HasSuffix(key, "controller-uid") || strings.HasSuffix(key, "job-name") || key == "helm.sh/chart" || key == "app.kubernetes.io/version"
-		})
-		return all
-	}
-	return maps.Equal(purpose(a), purpose(b))
+	// The CronJob may have been created again.
+	return l.cronJob != (owner{}) && l.cronJob.kind == f.owner.kind && l.cronJob.name == f.owner.name && f.youngerThan(l.created, l.Name)
 }
 
 // losePod notes a pod that goes: it is being deleted, or gone.

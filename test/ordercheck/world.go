@@ -39,9 +39,7 @@ type namespace struct {
 	// unfinished is, by the UID of a CronJob that still has Jobs, when the newest of its Jobs was created that went before it was complete.
 	unfinished map[types.UID]time.Time
 	lost       []*lost // what failed, is gone, and has no successor yet
-	// peers are, by the UID of a Job that failed, the names of Jobs of its purpose that were there then.
-	peers map[types.UID]sets.Set[string]
-	// replaced are Jobs that failed, are still there, and had a successor that is gone.
+	// replaced are Jobs that are still there after a younger one of their CronJob has gone.
 	replaced sets.Set[types.UID]
 }
 
@@ -101,7 +99,7 @@ func (w *world) in(name string) *namespace {
 		ns = &namespace{
 			pods: map[string]*pod{}, owned: map[types.UID]map[string]*pod{}, onNode: map[string]map[string]*pod{},
 			workloads: map[types.UID]*workloadFacts{}, owning: map[types.UID]sets.Set[types.UID]{},
-			unfinished: map[types.UID]time.Time{}, peers: map[types.UID]sets.Set[string]{}, replaced: sets.New[types.UID](),
+			unfinished: map[types.UID]time.Time{}, replaced: sets.New[types.UID](),
 		}
 		w.byNamespace[name] = ns
 	}

@@ -93,9 +93,6 @@ const MaxListedNodes = 256
 // MaxListedPods is where lists of pod names in status are cut; the message tells of the cut.
 const MaxListedPods = 100
 
-// MaxPeers is how many Jobs beside one that failed are remembered.
-const MaxPeers = 16
-
 // MaxFailures is how many members that failed a sequence remembers.
 const MaxFailures = 64
 
@@ -151,10 +148,9 @@ type PodSequenceStatus struct {
 	Groups []GroupStatus `json:"groups,omitempty"`
 
 	// The Jobs and the pods without a controller that failed in groups by label that are not passed, at most 64. A
-	// failure stays on record, also when the object is deleted, until it has a successor, an edit takes it out of its group, or the
-	// group is skipped. The successor of a pod has its name. That of a Job has its name, or is a newer Job of its CronJob, or was created
-	// after the failure for the same purpose: with the same labels in its pod template, not counting those of versions, and under a name
-	// that no such Job had. Only for scope Cluster.
+	// failure stays on record, also when the object is deleted, until an object of its name is created again, a Job of the group
+	// that was created after the failure is complete, an edit takes it out of its group, or the group is skipped. A Job of a CronJob ends
+	// with the next Job of that CronJob instead. Only for scope Cluster.
 	// +optional
 	// +listType=map
 	// +listMapKey=uid
@@ -246,11 +242,7 @@ type Failure struct {
 	// The number of pods that its group expects of it.
 	Pods int32 `json:"pods"`
 
-	// The UID of the CronJob that owns it. Absent if none does.
-	// +optional
-	CronJobUID types.UID `json:"cronJobUID,omitempty"`
-
-	// The name of that CronJob. One that is created again under its name continues its work.
+	// The name of the CronJob that owns it. Absent if none does. One that is created again under its name continues its work.
 	// +optional
 	CronJobName string `json:"cronJobName,omitempty"`
 
@@ -258,15 +250,8 @@ type Failure struct {
 	// +optional
 	FailedAt *metav1.Time `json:"failedAt,omitempty"`
 
-	// The names of the Jobs that had the same labels in their pod templates when a Job failed, at most 16. They are no
-	// successors of it.
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=16
-	Peers []string `json:"peers,omitempty"`
-
-	// The labels of the pod, or of the pod template of the Job: they say which group it belongs to. Of labels and peers with more
-	// than 1 KiB together only the labels are kept that groups ask for.
+	// The labels of the pod, or of the pod template of the Job: they say which group it belongs to. Of labels with more than
+	// 1 KiB together only those are kept that groups ask for.
 	// +optional
 	Labels map[string]string `json:"labels,omitempty"`
 }

@@ -145,11 +145,6 @@ func (in *Failure) DeepCopyInto(out *Failure) {
 		in, out := &in.FailedAt, &out.FailedAt
 		*out = (*in).DeepCopy()
 	}
-	if in.Peers != nil {
-		in, out := &in.Peers, &out.Peers
-		*out = make([]string, len(*in))
-		copy(*out, *in)
-	}
 	if in.Labels != nil {
 		in, out := &in.Labels, &out.Labels
 		*out = make(map[string]string, len(*in))

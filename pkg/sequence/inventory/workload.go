@@ -4,16 +4,13 @@ import (
 	"cmp"
 	"fmt"
 	"maps"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
@@ -196,26 +193,6 @@ func (w *Workload) LeavesOldPods() bool { return w.KeepsOldPods && w.Observed &&
 // Wants reports whether a pod that it owns is one of those that it should have: a StatefulSet that is being scaled down still
 // has more.
 func (w *Workload) Wants(p *Pod) bool { return w.Kind != KindStatefulSet || w.OwnsName(p.Name) }
-
-// generatedLabels are those that differ between Jobs of one purpose: the Job controller gives the first four to a template, and charts
-// say with the others which version they are.
-var generatedLabels = sets.New("controller-uid", "job-name", batchv1.ControllerUidLabel, batchv1.JobNameLabel,
-	"helm.sh/chart", "app.kubernetes.io/version")
-
-// PurposeOf returns what Jobs with these labels in their templates are for: the same text for those of which a later one may repeat what
-// an earlier one did.
-func PurposeOf(labels map[string]string) string {
-	var text strings.Builder
-	for _, key := range slices.Sorted(maps.Keys(labels)) {
-		if !generatedLabels.Has(key) {
-			text.WriteString(key + "=" + labels[key] + ",")
-		}
-	}
-	return text.String()
-}
-
-// SamePurpose reports whether Jobs with these labels in their templates are of one purpose.
-func SamePurpose(a, b map[string]string) bool { return PurposeOf(a) == PurposeOf(b) }
 
 // SamePods reports whether another version of the workload leaves its pods where they are counted.
 func (w *Workload) SamePods(other *Workload) bool {
