@@ -37,7 +37,8 @@ type storedKind struct {
 var storedKinds = map[string]storedKind{
 	"podsequences": {
 		definition: v1alpha1.GroupVersion.Group + "_podsequences.yaml", namespaced: true,
-		gone: map[string]string{"readyPodsInCurrentGroup": "6e53e04"}, // was a list of names
+		// readyPodsInCurrentGroup was a list of names. The others are of failures, which end by name.
+		gone: map[string]string{"readyPodsInCurrentGroup": "6e53e04", "cronJobUID": "52be96c", "peers": "52be96c"},
 		read: func(t *testing.T, object map[string]any) any {
 			stored := sequence.Read(object)
 			assert.Empty(t, stored.Unreadable)
@@ -46,6 +47,7 @@ var storedKinds = map[string]storedKind{
 	},
 	"clusterpodsequences": {
 		definition: v1alpha1.GroupVersion.Group + "_clusterpodsequences.yaml",
+		gone:       map[string]string{"cronJobUID": "52be96c", "peers": "52be96c"},
 		read: func(t *testing.T, object map[string]any) any {
 			stored := sequence.ReadCluster(object)
 			assert.Empty(t, stored.Unreadable)
