@@ -126,13 +126,12 @@ func (k *knowledge) replaceSequence(old, next *sequence, tx *transaction) {
 			next.inheritProgress(old, k)
 			k.inheritFailures(next, old, tx)
 		}
-		first := old == nil || old.UID != next.UID
-		if first {
+		if old == nil || old.UID != next.UID {
 			next.noteChangesSinceStatus(k.now)
 		}
 		next.restoreFromStatus()
 		next.markObjects(next.readObjects(old, k.now), tx)
-		if first || old.PerNode != next.PerNode {
+		if old == nil || old.UID != next.UID || old.PerNode != next.PerNode || old.refused() {
 			k.restoreFailures(next, tx)
 		}
 		next.inheritDryRun(old, k.now)

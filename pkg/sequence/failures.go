@@ -19,8 +19,8 @@ import (
 
 // A Job or a pod without a controller that failed keeps its group from being satisfied also when it is deleted: by its time to live, by
 // a tool that prunes, or by a person who is about to create it again. The engine sees the deletion, and status has the record for
-// engines that did not. A failure ends when the object has a successor, when its group is skipped or passed, and when an edit takes the
-// object out of all groups.
+// engines that did not. A failure ends when an object of its name is there again, when a later Job of its group is complete, when its group is
+// skipped or passed, and when an edit takes the object out of all groups.
 
 func (f *failure) key() inventory.WorkloadKey {
 	return inventory.WorkloadKey{Kind: inventory.Kind(f.Kind), Namespace: f.Namespace, Name: f.Name}
@@ -230,7 +230,7 @@ func (k *knowledge) isUnresolved(s *sequence, f *failure) bool {
 	return true
 }
 
-// restoreFailures takes from status, when the engine first sees the sequence, the failures that it did not see.
+// restoreFailures takes from status the failures that the engine did not see: when it first sees the sequence, or keeps its failures again.
 func (k *knowledge) restoreFailures(s *sequence, tx *transaction) {
 	for _, recorded := range s.object.Status.Failures {
 		if f := (&failure{Failure: recorded, recorded: true}); k.isUnresolved(s, f) {

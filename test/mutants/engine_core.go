@@ -29,6 +29,8 @@ func ofEngine() []mutant {
 			"a failure that status does not have yet is forgotten", engine, ""},
 		{enginePath + "failures.go", "recorded: true}); k.isUnresolved(s, f)", "recorded: true}); !k.isUnresolved(s, f)",
 			"a failure that only status has is forgotten", engine, ""},
+		{enginePath + "apply_sequence.go", "old.PerNode != next.PerNode || old.refused() {", "old.PerNode != next.PerNode {",
+			"a failure is forgotten when a namespace takes its consent back and gives it again", engine, ""},
 		{enginePath + "revisions.go", "job.replaced = job.replaced || superseded", "job.replaced = superseded",
 			"a failed Job of a CronJob is on record again when the newer one goes first", engine, ""},
 		{enginePath + "failures.go", "if w.replaced {", "if false {",
