@@ -198,7 +198,7 @@ func TestGatesAndTheSchedulersNameReachAllThatUseThem(t *testing.T) {
 	objects := install{chart: "podsequence", values: values{
 		"schedulerName": "in-order",
 		"gatePrefixes":  []any{"podsequence.example.com/", "order.example.org/"},
-		"explainWaits":  false, "unprobedReadySeconds": 0, "autoscaledNodes": []any{"example.org/pool"},
+		"explainWaits":  false, "unprobedReadySeconds": 0,
 	}}.objects(t)
 	text := func(name string) string {
 		require.Contains(t, objects, name)
@@ -233,7 +233,6 @@ func TestGatesAndTheSchedulersNameReachAllThatUseThem(t *testing.T) {
 	assert.Equal(t, object{
 		"gatePrefixes": []any{"podsequence.example.com/", "order.example.org/"}, "explainWaits": false,
 		"installationNamespace": "podsequence-system", "unprobedReadySeconds": float64(0),
-		"autoscaledNodes": []any{"example.org/pool"},
 	}, profile["pluginConfig"].([]any)[0].(object)["args"])
 }
 

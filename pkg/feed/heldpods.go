@@ -70,6 +70,9 @@ func (f *Feed) observeReleases(changes sequence.Changes) {
 	}
 	now := f.clock.Now()
 	for i := range changes.Released {
+		if changes.Released[i].Again {
+			continue
+		}
 		holdDuration.Observe(max(0, now.Sub(changes.Released[i].CreatedAt).Seconds()))
 	}
 }

@@ -82,7 +82,11 @@ func (f *Feed) publish(changes sequence.Changes) {
 		f.barrier.ask(topicOf(subject), f.subjectOf(subject), question.Moment, latest(question.Version, f.versions.known()))
 	}
 	if f.synced && !changes.Empty() {
-		podsReleased.Add(float64(len(changes.Released)))
+		for i := range changes.Released {
+			if !changes.Released[i].Again {
+				podsReleased.Inc()
+			}
+		}
 		f.sink(changes)
 	}
 }

@@ -90,22 +90,12 @@ var crashing = &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}
 // probe stands for all readiness probes.
 var probe = &corev1.Probe{}
 
-// trimContainers returns one container that requests what the whole pod does, if the pod has no node, and that has a readiness probe if
-// one of the pod's has; none if there would be nothing in it.
+// trimContainers returns one container that has a readiness probe if one of the pod's has; none otherwise.
 func trimContainers(pod *corev1.Pod) []corev1.Container {
-	trimmed, says := corev1.Container{}, false
 	if slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.ReadinessProbe != nil }) {
-		trimmed.ReadinessProbe, says = probe, true
+		return []corev1.Container{{ReadinessProbe: probe}}
 	}
-	if pod.Spec.NodeName == "" {
-		if requests := sequence.RequestsOf(pod); len(requests) > 0 {
-			trimmed.Resources.Requests, says = requests.List(), true
-		}
-	}
-	if !says {
-		return nil
-	}
-	return []corev1.Container{trimmed}
+	return nil
 }
 
 // keptAnnotations are the annotations of pods that the engine looks at.
@@ -132,20 +122,14 @@ func trimPod(pod *corev1.Pod) *corev1.Pod {
 		}
 	}
 	if pod.Spec.NodeName == "" {
-		trimmed.Spec.NodeSelector, trimmed.Spec.Affinity, trimmed.Spec.Tolerations =
-			pod.Spec.NodeSelector, pod.Spec.Affinity, pod.Spec.Tolerations
+		trimmed.Spec.NodeSelector, trimmed.Spec.Affinity = pod.Spec.NodeSelector, pod.Spec.Affinity
 		trimmed.Status.NominatedNodeName = pod.Status.NominatedNodeName
-		trimmed.Spec.Priority = pod.Spec.Priority
 	}
 	for i := range pod.Status.Conditions {
 		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady || c.Type == corev1.PodScheduled || c.Type == corev1.DisruptionTarget {
-			kept := corev1.PodCondition{
+			trimmed.Status.Conditions = append(trimmed.Status.Conditions, corev1.PodCondition{
 				Type: c.Type, Status: c.Status, Reason: c.Reason, LastTransitionTime: c.LastTransitionTime, LastProbeTime: c.LastProbeTime,
-			}
-			if sequence.WaitsForNode(*c) {
-				kept.Message = sequence.WaitingForNode // without it the reason would be a scheduler's
-			}
-			trimmed.Status.Conditions = append(trimmed.Status.Conditions, kept)
+			})
 		} else if c.Status == corev1.ConditionTrue { // some group may require it
 			trimmed.Status.Conditions = append(trimmed.Status.Conditions,
 				corev1.PodCondition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})

@@ -7,7 +7,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -42,10 +41,6 @@ func TestOfAStoredPodSequenceIsKeptWhenStatusWasWrittenAndWhoOverridesTheSpec(t 
 	assert.Equal(t, want, got.PodSequence)
 }
 
-func requests(milli int64) corev1.ResourceRequirements {
-	return corev1.ResourceRequirements{Requests: corev1.ResourceList{corev1.ResourceCPU: *resource.NewMilliQuantity(milli, resource.DecimalSI)}}
-}
-
 func TestAListedPodIsTrimmedToWhatTheEngineLooksAt(t *testing.T) {
 	now := metav1.Now()
 	meta := metav1.ObjectMeta{
@@ -57,8 +52,7 @@ func TestAListedPodIsTrimmedToWhatTheEngineLooksAt(t *testing.T) {
 		Spec: corev1.PodSpec{
 			SchedulerName: "s", SchedulingGates: []corev1.PodSchedulingGate{{Name: "g"}},
 			SchedulingGroup: &corev1.PodSchedulingGroup{PodGroupName: new("gang")},
-			NodeSelector:    map[string]string{"a": "b"}, Affinity: &corev1.Affinity{}, Tolerations: []corev1.Toleration{{Key: "k"}},
-			Priority: new(int32(3)), Containers: []corev1.Container{{Resources: requests(1100)}},
+			NodeSelector:    map[string]string{"a": "b"}, Affinity: &corev1.Affinity{},
 		},
 		Status: corev1.PodStatus{
 			Phase:             corev1.PodSucceeded,
@@ -78,7 +72,7 @@ func TestAListedPodIsTrimmedToWhatTheEngineLooksAt(t *testing.T) {
 	whole := pod.DeepCopy()
 	whole.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "m"}}
 	whole.Annotations = map[string]string{"large": "text"}
-	whole.Spec.Containers = []corev1.Container{{Name: "c", Resources: requests(1000)}, {Name: "d", Resources: requests(100)}}
+	whole.Spec.Containers, whole.Spec.Tolerations = []corev1.Container{{Name: "c"}, {Name: "d"}}, []corev1.Toleration{{Key: "k"}}
 	whole.Status.Conditions = append(whole.Status.Conditions, corev1.PodCondition{Type: corev1.ContainersReady})
 	whole.Status.Conditions[2].Message = "long text"
 	whole.Status.ContainerStatuses[1].LastTerminationState.Terminated = &corev1.ContainerStateTerminated{Reason: "OOMKilled"}
@@ -102,17 +96,4 @@ func TestAListedPodIsTrimmedToWhatTheEngineLooksAt(t *testing.T) {
 	trimmed, err := store.(cache.TransformingStore).Transformer()(whole)
 	require.NoError(t, err)
 	assert.Equal(t, bound, trimmed)
-}
-
-// A pod that is held for a node has the reason of a pod that a scheduler has tried. Only the message tells them apart.
-func TestThatAPodWaitsForANodeOutlivesAList(t *testing.T) {
-	for message, want := range map[string]bool{
-		sequence.WaitingForNode + "all groups before Application are ready": true,
-		"0/3 nodes are available": false,
-	} {
-		pod := &corev1.Pod{Status: corev1.PodStatus{Conditions: []corev1.PodCondition{{
-			Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable, Message: message,
-		}}}}
-		assert.Equal(t, want, sequence.WaitsForNode(trimPod(pod).Status.Conditions[0]), message)
-	}
 }

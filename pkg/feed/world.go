@@ -59,12 +59,6 @@ func (f *Feed) nodes(core rest.Interface) watchedKind {
 		newObjectStore(f, f.engine.ApplyNode, remove, f.engine.ReplaceNodes))
 }
 
-// ApplyNodeUse tells the engine what all pods on a node request together. The feed does not know: it has only the pods of
-// namespaces of interest.
-func (f *Feed) ApplyNodeUse(node string, used sequence.Resources) {
-	f.apply(func() sequence.Changes { return f.engine.ApplyNodeUse(node, used) })
-}
-
 // namespaces hands namespaces to the engine, which say what PodSequences of other namespaces they allow, and have labels.
 func (f *Feed) namespaces(core rest.Interface) watchedKind {
 	store := newObjectStore(f, f.applyNamespace, f.removeNamespace, f.replaceNamespaces)

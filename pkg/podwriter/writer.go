@@ -305,10 +305,10 @@ func (w *Writer) explanation(ctx context.Context, key types.NamespacedName) (*co
 	}
 	now := w.options.Clock.Now()
 	if unknown := w.options.Unknown(pod); unknown != "" {
-		return pod, sequence.WaitingPatch(pod, corev1.PodReasonSchedulingGated, unknown, now), errUnknown
+		return pod, sequence.WaitingPatch(pod, unknown, now), errUnknown
 	}
 	if decision := w.decider.Decide(pod); decision.Held {
-		return pod, sequence.WaitingPatch(pod, decision.ConditionReason(), decision.Message(), now), nil
+		return pod, sequence.WaitingPatch(pod, decision.Message(), now), nil
 	}
 	switch gates := len(w.decider.Lift(key).Gates); {
 	case gates == 0:

@@ -20,7 +20,6 @@ func (d *domain) advance(now time.Time) {
 	d.Advance(facts, now)
 	d.reconfirmReached()
 	d.wake = d.NextWake(facts, now)
-	d.onTheWay = d.OnTheWay(facts, d.expects, now)
 	if d.isNode() && len(d.groupStates) == 0 {
 		d.Compact(s.Sequence)
 	}

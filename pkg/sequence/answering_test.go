@@ -122,10 +122,6 @@ func (a answering) ReplaceWorkloads(kind inventory.Kind, objects []metav1.Object
 	return a.answer(a.Engine.ReplaceWorkloads(kind, objects, version))
 }
 
-func (a answering) ApplyNodeUse(node string, used Resources) Changes {
-	return a.answer(a.Engine.ApplyNodeUse(node, used))
-}
-
 func (a answering) KindInstalled(installed bool) Changes {
 	return a.answer(a.Engine.KindInstalled(installed))
 }

@@ -45,10 +45,7 @@ func (k *knowledge) applyNode(object *corev1.Node, tx *transaction) {
 	if view.seenAt, view.seenMoment = k.now.Truncate(time.Second), k.questions.moment.Load(); old != nil && old.Object.UID == view.Object.UID {
 		view.seenAt, view.seenMoment = old.seenAt, old.seenMoment
 	}
-	view.taken, view.autoscaled = k.unplaced.takenOn(view.Name), k.settings.isAutoscaled(object)
-	if k.nodes.enter(view, old); old != nil {
-		k.unplaced.changeRoom(old, view, tx)
-	}
+	k.nodes.byName[view.Name] = view
 	k.reportTrouble(old, view, tx)
 	k.workloads.reviewNodeless(old, view, tx)
 	tx.nodes = append(tx.nodes, view.Name)
@@ -77,9 +74,6 @@ func (k *knowledge) applyNode(object *corev1.Node, tx *transaction) {
 			d.groupState(group)
 		}
 	}
-	for r := range k.unplaced.requirements.all() {
-		r.match(view, tx)
-	}
 	if old == nil || old.Object.UID != view.Object.UID || !old.BootedAt.Equal(view.BootedAt) {
 		k.recountOnNode(view.Name, tx)
 	}
@@ -101,10 +95,6 @@ func (k *knowledge) removeNode(name string, tx *transaction) {
 	for w := range k.workloads.daemons {
 		w.setDue(name, false)
 	}
-	for r := range k.unplaced.requirements.all() {
-		r.unmatch(n, tx)
-	}
-	k.nodes.slots[n.slot] = nil
 	for s := range k.perNode {
 		d := s.domains[name]
 		if d == nil {

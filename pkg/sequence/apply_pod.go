@@ -7,32 +7,12 @@ import (
 	"example.com/podsequence/pkg/sequence/inventory"
 )
 
-// prepareClass finds or makes the equivalence class of an unbound pod before the lock is taken: what its requirement is to each node
-// may take a while to work out.
-func (k *knowledge) prepareClass(view *pod) *equivalenceClass {
-	ns := k.namespaces[view.Namespace]
-	if ns == nil || len(k.perNode) == 0 || view.Wants() == nil || view.Terminating {
-		return nil
-	}
-	if p := ns.pods[view.Name]; p != nil && !inventory.Newer(view.ResourceVersion, p.ResourceVersion) {
-		return nil
-	}
-	view.OfHook = k.workloads.isOfHook(view.Pod)
-	view.setMemberships(ns.place(view))
-	needs := k.settings.needs(view)
-	view.setMemberships(nil)
-	if len(needs) == 0 || view.Wants().Pin() != nil {
-		return nil
-	}
-	return k.unplaced.classFor(view.Wants(), needs)
-}
-
 // replacePods enters all pods that there are.
 func (k *knowledge) replacePods(objects []*corev1.Pod, tx *transaction) {
 	present := make(map[types.UID]struct{}, len(objects))
 	for _, object := range objects {
 		present[object.UID] = struct{}{}
-		k.applyPod(viewPod(object), nil, tx)
+		k.applyPod(viewPod(object), tx)
 	}
 	for name, ns := range k.namespaces {
 		for _, p := range ns.pods {
@@ -43,7 +23,7 @@ func (k *knowledge) replacePods(objects []*corev1.Pod, tx *transaction) {
 	}
 }
 
-func (k *knowledge) applyPod(view *pod, prepared *equivalenceClass, tx *transaction) {
+func (k *knowledge) applyPod(view *pod, tx *transaction) {
 	ns := k.namespaces.ensure(view.Namespace)
 	p := ns.pods[view.Name]
 	if p != nil && !inventory.Newer(view.ResourceVersion, p.ResourceVersion) {
@@ -79,7 +59,7 @@ func (k *knowledge) applyPod(view *pod, prepared *equivalenceClass, tx *transact
 	if !isNew && view.Terminating && !p.Terminating {
 		k.noteDeletedPod(p, tx)
 	}
-	k.update(ns, p, view, replace, prepared, tx)
+	k.update(ns, p, view, replace, tx)
 	p.recordProofs(tx)
 	tx.entered = append(tx.entered, p)
 	if isNew {
@@ -131,21 +111,19 @@ func (k *knowledge) removePod(namespace, name string, uid types.UID, tx *transac
 	k.workloads.countOnNode(p, -1, tx)
 	k.leave(p, tx)
 	ns.forgetStray(p, tx)
-	k.unplaced.declassify(p)
+	k.unplaced.forget(p)
 	p.setMemberships(nil)
 	k.forgetIfEmpty(namespace)
 }
 
 // update turns p into view. Memberships are worked out anew only if they may have changed, and it joins groups anew only if it may
 // count elsewhere: in other groups, or on another node.
-func (k *knowledge) update(n *namespace, p, view *pod, replace bool, prepared *equivalenceClass, tx *transaction) {
+func (k *knowledge) update(n *namespace, p, view *pod, replace bool, tx *transaction) {
 	k.interner.Intern(view.Pod, p.Pod)
 	if view.Bound() {
 		k.questions.forgetPod(p)
 	}
-	if view.Bound() || (p.class != nil && !p.hasSamePlace(view)) {
-		k.unplaced.declassify(p)
-	}
+	k.unplaced.forget(p) // under the version that it was entered with
 	view.inheritFrom(p, replace, tx)
 	moves := replace || view.Node != p.Node
 	k.workloads.countOnNode(p, -1, tx)
@@ -174,5 +152,5 @@ func (k *knowledge) update(n *namespace, p, view *pod, replace bool, prepared *e
 	default:
 		k.join(p, &before, tx)
 	}
-	k.unplaced.classify(p, k.settings.needs(p), prepared)
+	k.unplaced.enter(p, k.settings.needs(p))
 }

@@ -176,7 +176,8 @@ func (k *knowledge) register(s *sequence, affected map[*pod]struct{}, tx *transa
 	s.registered, s.knowledge, s.registeredAt = true, k, k.questions.moment.Load()
 	k.consents.register(s)
 	s.domainAt("")
-	if s.overrideEnd.Owner = s; s.Override.IsActive() {
+	s.retry.Owner, s.overrideEnd.Owner = s, s
+	if s.Override.IsActive() {
 		k.overrides.Set(&s.overrideEnd, s.Override.Until)
 	}
 	if s.refused() {
@@ -216,7 +217,7 @@ func (k *knowledge) unregister(s *sequence, tx *transaction) {
 		k.questions.forgetDomain(d)
 	}
 	k.forgetFailures(s)
-	k.unplaced.removeClasses(s)
+	k.retries.Set(&s.retry, time.Time{})
 	k.consents.unregister(s)
 	if s.refused() {
 		tx.namespaces = append(tx.namespaces, s.Namespace)
@@ -364,7 +365,7 @@ func newSequence(compiled *spec.Sequence, stored spec.Stored) *sequence {
 	s := &sequence{
 		Sequence: compiled, groups: make([]*group, len(compiled.Groups)), object: stored.PodSequence, cluster: stored.Cluster,
 		unreadable: stored.Unreadable, created: stored.CreationTimestamp.Time,
-		domains: map[string]*domain{}, groupsByNamespace: map[string]spec.NamespaceGroups{}, classes: map[*equivalenceClass]struct{}{},
+		domains: map[string]*domain{}, groupsByNamespace: map[string]spec.NamespaceGroups{},
 	}
 	places, onlyPlaces := make([]membership, len(s.groups)), make([][]membership, len(s.groups))
 	for i, g := range compiled.Groups {

@@ -38,6 +38,8 @@ type Release struct {
 	Gates []string
 	// StillGated reports that it also carries gates that are not for its sequences to lift.
 	StillGated bool
+	// Again reports that nothing held the pod before either: there is a gate to be lifted, or a node has opened that its scheduler is to try.
+	Again bool
 }
 
 // Empty reports whether nothing was brought about. Questions are not news to anybody but who answers them.

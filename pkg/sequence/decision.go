@@ -52,24 +52,14 @@ func (k *knowledge) decision(p *pod) (d report.Decision) {
 		s.nodeless.describe(&d, k.now)
 	case h.rule == hold.Unsupported:
 		d.Reason, d.Unsupported, d.SchedulerNames = report.HeldUnsupported, report.UnsupportedPodOf(p.Pod), k.settings.SchedulerNames
-	case p.pin != nil:
-		n := k.unplaced.nodeOfPin(p.pin.Pin)
-		if d.Node = p.pin.Node + p.pin.Host; n == nil {
+	case p.kept != nil:
+		n := k.unplaced.nodeOfPin(p.Pin())
+		if d.Node = p.Pin().Node + p.Pin().Host; n == nil {
 			d.Reason = report.HeldByUnknownNode
 			break
 		}
 		d.Node = n.Name
 		s.describeOn(&d, n, k.now)
-	case p.class != nil:
-		d.Reason, d.Suitable, d.OnTheWay = report.HeldByNodes, p.class.nodes.Suitable, p.class.nodes.OnTheWay
-		if d.Lacking = p.class.nodes.Lacking; d.Lacking > 0 {
-			d.Devices = namesOf(p.class.devices)
-		}
-		if s.Suspended {
-			d.Reason = report.HeldBySuspension
-			break
-		}
-		d.ForAutoscaler = k.waitsOnlyForNodes(p) && p.class.autoscaled > 0
 	default:
 		d.Reason = report.HeldUnseen
 	}

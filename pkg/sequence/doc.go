@@ -12,7 +12,7 @@
 //	sequence      the Engine: transactions, domains, what is published
 //	report        status, messages and problems from what the engine has worked out
 //	confirmation  what must be known before something that looks satisfied counts
-//	placement     scope Node: which nodes are open to which pods
+//	placement     scope Node: which nodes are open to which groups
 //	progress      which groups are passed and released, since when, and when time alone will change that
 //	readiness     whether a group is satisfied, since when, and what is missing: one file a rule
 //	hold          whether a sequence holds a pod, and what a suspension releases
@@ -37,7 +37,7 @@
 //	stray.go, decision.go
 //	publish.go                                what the scheduler may read
 //	dryrun.go, outoforder.go, podgroup.go     what one feature keeps
-//	judge.go, autoscaled.go                   what a pod may do now, and whether an autoscaler must count it
+//	judge.go                                  what a pod may do now
 //	advance.go                                which groups are passed
 //	proof.go                                  what a pod that was released proves
 //	evaluate.go                               which groups are satisfied, and since when
@@ -47,7 +47,7 @@
 //	due.go                                    on which nodes DaemonSets should have a pod, and have one
 //	confirm.go, progress_facts.go             what must be known before something counts
 //	failures.go                               which members failed and are gone
-//	equivalenceclass.go, pin.go, room.go      who may use which node
+//	pin.go, tried.go                          who waits for which node
 //	domain.go, nodeconditions.go              a sequence in the cluster or on a node
 //	questions.go                              what was asked, and what is known of the answers
 //	pods.go, workloads.go                     what is known of one kind of thing
@@ -71,8 +71,7 @@
 //	contribution      what a member adds to the sums
 //	demand            what a workload wants of the group that selects its pods
 //	due               of a DaemonSet: the nodes where it should have a pod
-//	equivalence class unbound pods that may use the same nodes
-//	pin               the one node that a pod asks for; such a pod has no equivalence class
+//	pin               the one node that a pod asks for
 //	transaction       one event: what it entered, and what must be settled because of it
 //	unconfirmed       looks satisfied, but it is not known yet that no event is missing
 //	verdict           what the engine says of one pod that has no node
@@ -88,14 +87,15 @@
 //     definition of the group, or of one before it, changes: if a pod of db fails later, web goes on. In mode Continuous it lasts as
 //     long as the group is satisfied: new pods of web wait again.
 //   - A pod may be scheduled when all groups that its own waits for are passed, in every sequence it belongs to: in the cluster, or on
-//     some node that suits it. If another sequence has web-0 in its first group, that one does not hold it, and this one does.
+//     the node that it asks for. One that asks for none is tried, and Filter keeps it from nodes that are not open. If another sequence has
+//     web-0 in its first group, that one does not hold it, and this one does.
 //   - An event reports the pods that it released: those whose published verdict was that they wait, and now is that they need not. If
 //     one event completes db, and the same event makes web-0 wait for a second sequence, web-0 is not reported.
 //   - The sums of a group are what the rules of readiness make of the facts, whatever the order of events. Whether the Deployment of db
 //     comes before its pods or after them, db lacks the same number of pods.
 //   - What is kept follows from the objects that there are. A sequence over 5,000 nodes that has a driver on 3 of them has 4 domains: these
-//     nodes', and that of pods without a node. One exception: 32 equivalence classes are kept that have no pods any more.
-//   - What a pod's event costs depends on the groups it belongs to, on the equivalence classes that wait for its node, and on
-//     the pods that it releases. 10,000 pods of web may wait while a pod of db becomes ready, as long as another pod of db is missing. One
-//     exception: what makes another revision of a workload the newest counts the workload's pods anew, once in a rollout.
+//     nodes', and that of pods without a node.
+//   - What a pod's event costs depends on the groups it belongs to and on the pods that it releases. 10,000 pods of web may wait while a pod
+//     of db becomes ready, as long as another pod of db is missing. One exception: what makes another revision of a workload the newest
+//     counts the workload's pods anew, once in a rollout.
 package sequence

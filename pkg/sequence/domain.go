@@ -30,12 +30,12 @@ func (s *sequence) onEmptyNode(n *node) placement.Standing {
 	return placement.OnEmptyNode(s.Sequence, n.Object.Labels, s.refused(), s.releasedAtFirst())
 }
 
-// stateOn says what a node is to pods of the group.
-func (s *sequence) stateOn(name string, group int) placement.State {
+// isOpen reports whether a node is open to pods of the group.
+func (s *sequence) isOpen(name string, group int) bool {
 	if d := s.domains[name]; d != nil {
-		return d.standing().State(group)
+		return d.standing().IsOpen(group)
 	}
-	return s.onEmptyNode(s.knowledge.nodes.byName[name]).State(group)
+	return s.onEmptyNode(s.knowledge.nodes.byName[name]).IsOpen(group)
 }
 
 // currentOn returns the groups that are under way on a node.
@@ -131,7 +131,7 @@ func (d *domain) startFromEmptyNode(before *node) {
 	if d.node.seenMoment < moment { // it is not another node of that name: something comes to an empty node
 		d.Passed, d.Released, d.ReleasedBefore, d.evaluated = d.published.Passed, d.published.Released, d.published.Released, true
 		_, d.Reached = s.ReachedOn(before.Object.Labels)
-		d.onTheWay, d.published.unmatched = d.published.OnTheWay, d.unmatchedGroups() // nothing is there that may have failed
+		d.published.unmatched = d.unmatchedGroups() // nothing is there that may have failed
 	}
 }
 
@@ -268,7 +268,7 @@ func (d *domain) releases(group int) bool { return d.Released.Has(group) }
 
 // standing is how far the domain is now.
 func (d *domain) standing() placement.Standing {
-	return placement.Standing{Passed: d.Passed, Released: d.Released, OnTheWay: d.onTheWay, Known: d.node != nil}
+	return placement.Standing{Passed: d.Passed, Released: d.Released, Known: d.node != nil}
 }
 
 // current is the first group that is waited for and not passed; len(groups) when none is.

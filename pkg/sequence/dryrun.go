@@ -9,7 +9,6 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/hold"
-	"example.com/podsequence/pkg/sequence/placement"
 	"example.com/podsequence/pkg/sequence/progress"
 	"example.com/podsequence/pkg/sequence/report"
 )
@@ -184,32 +183,9 @@ func (k *knowledge) wouldHold(p *pod, m membership) bool {
 	facts.DryRun = false
 	rule := facts.Rule()
 	if rule == hold.ByNode {
-		return k.nodesFor(p, m).Hold()
+		return p.Pin().IsOne() && !k.unplaced.openOnPin(p.Pin(), m)
 	}
 	return rule != hold.Free
-}
-
-// nodesFor returns what nodes are to a pod that only this sequence keeps from some. It looks at all of them.
-func (k *knowledge) nodesFor(p *pod, m membership) hold.Nodes {
-	if pin := p.Wants().Pin(); pin != nil {
-		return hold.Nodes{Pinned: true, Open: k.unplaced.openOnPin(*pin, m)}
-	}
-	nodes := hold.Nodes{Room: true}
-	suits := placement.NewRequirement(p.Wants())
-	alone, devices := []membership{m}, placement.DevicesIn(p.Wants().Requests)
-	for name, n := range k.nodes.byName {
-		if !suits.Suits(&n.Node) || lacksDevices(alone, devices, n) {
-			continue
-		}
-		switch m.sequence.stateOn(name, m.group) {
-		case placement.Open:
-			nodes.Open = true
-			return nodes
-		case placement.OnTheWay:
-			nodes.OnTheWay = true
-		}
-	}
-	return nodes
 }
 
 // report is what status says of the dry run.

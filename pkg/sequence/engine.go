@@ -48,11 +48,10 @@ func (e *Engine) ApplyPod(object *corev1.Pod) Changes {
 	defer e.enter.Unlock()
 
 	view := viewPod(object)
-	prepared := e.prepareClass(view) // may take a while: nobody who asks waits for it
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	tx := e.questions.at(view.ResourceVersion)
-	e.applyPod(view, prepared, tx)
+	e.applyPod(view, tx)
 	return e.settle(tx)
 }
 
@@ -123,7 +122,7 @@ func (e *Engine) ApplyWorkload(object metav1.Object) Changes {
 	if view == nil {
 		return Changes{}
 	}
-	e.prepareDue(view) // may take a while, as above
+	e.prepareDue(view) // may take a while: nobody who asks waits for it
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	tx := e.questions.at(view.ResourceVersion)
@@ -141,7 +140,7 @@ func (e *Engine) ReplaceWorkloads(kind inventory.Kind, objects []metav1.Object, 
 	e.enter.Lock()
 	defer e.enter.Unlock()
 
-	views := e.prepareWorkloads(kind, objects) // may take a while, as above
+	views := e.prepareWorkloads(kind, objects) // may take a while: nobody who asks waits for it
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	tx := e.questions.relistedOf(KindsWith(kind), version)
@@ -166,16 +165,6 @@ func (e *Engine) RemoveNode(name string) Changes {
 // ReplaceNodes tells the engine of all nodes there are at a version, in one step.
 func (e *Engine) ReplaceNodes(objects []*corev1.Node, version string) Changes {
 	return e.settleListed(version, func(tx *transaction) { e.replaceNodes(objects, tx) })
-}
-
-// ApplyNodeUse tells the engine what all pods on a node ask for together, whatever sequences they belong to. Without that, it takes
-// all that the node offers for free.
-func (e *Engine) ApplyNodeUse(node string, used Resources) Changes {
-	return e.settleAfter(func() *transaction {
-		tx := &transaction{}
-		e.unplaced.setUsed(node, used)
-		return tx
-	})
 }
 
 // ApplyNamespace tells the engine of a namespace that was added or changed. A version older than the one it has is ignored.
@@ -235,6 +224,7 @@ func (e *Engine) Tick(now time.Time) Changes {
 		}
 		e.endTrials(tx)
 		e.endOverrides(tx)
+		e.tryRest(tx)
 		return tx
 	})
 }
@@ -243,7 +233,7 @@ func (e *Engine) Tick(now time.Time) Changes {
 func (e *Engine) NextWake() time.Time {
 	e.enter.Lock()
 	defer e.enter.Unlock()
-	return sooner(sooner(e.alarms.Next(), e.trials.Next()), e.overrides.Next())
+	return sooner(sooner(e.alarms.Next(), e.trials.Next()), sooner(e.overrides.Next(), e.retries.Next()))
 }
 
 // Moment counts the events that the engine has been told of. What is found to be there after it was read was known, if it

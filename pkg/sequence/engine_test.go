@@ -171,21 +171,17 @@ func TestPodsThatTheEngineDoesNotKnowYet(t *testing.T) {
 		engine.ApplyPod(makePod("p", "6").Label("tier", "two").Obj())
 		assert.True(t, engine.Decide(makePod("p", "5").Obj()).Held)
 	})
-	t.Run("a newer version that tolerates another node waits until it is known", func(t *testing.T) {
-		engine := fleet(2)            // the second node has no driver yet
-		cordoned := fleetNode(1, "2") // which drivers do not mind
-		cordoned.Spec.Unschedulable = true
-		engine.ApplyNode(cordoned)
-		pod := func(version string) *st.PodWrapper {
-			return makePod("p", version).Label("tier", "app").NodeSelector(map[string]string{"zone": "1"})
+	t.Run("a newer version that asks for another node waits until it is known", func(t *testing.T) {
+		engine := fleet(2) // the second node has no driver yet
+		pod := func(version, node string) *corev1.Pod {
+			return makePod("p", version).Label("tier", "app").NodeAffinityIn("metadata.name", []string{node}, st.NodeSelectorTypeMatchFields).Obj()
 		}
-		engine.ApplyPod(pod("5").Obj())
-		assert.False(t, engine.Decide(pod("5").Obj()).Held, "no node suits it, and an autoscaler must see it")
-		tolerant := pod("6").Toleration(corev1.TaintNodeUnschedulable).Obj()
-		assert.True(t, engine.Decide(tolerant).Held)
-		assert.True(t, engine.Verdict(tolerant).Held)
-		assert.Empty(t, engine.ApplyPod(tolerant).Released, "it waits for the driver")
-		assert.Len(t, engine.ApplyPod(driver(1, "7", corev1.ConditionTrue)).Released, 1)
+		engine.ApplyPod(pod("5", "node-0"))
+		assert.False(t, engine.Verdict(pod("5", "node-0")).Held)
+		assert.True(t, engine.Verdict(pod("6", "node-1")).Held)
+		assert.Empty(t, engine.ApplyPod(pod("6", "node-1")).Released, "it waits for the driver")
+		engine.ApplyPod(driver(1, "7", corev1.ConditionTrue))
+		assert.False(t, engine.Verdict(pod("6", "node-1")).Held)
 	})
 	t.Run("a remembered pod is reported when it comes, and only once", func(t *testing.T) {
 		engine := newEngine()
@@ -281,7 +277,7 @@ func TestWaitingPatch(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.want, string(WaitingPatch(test.pod, corev1.PodReasonSchedulingGated, "why", now)))
+			assert.Equal(t, test.want, string(WaitingPatch(test.pod, "why", now)))
 		})
 	}
 }

@@ -36,13 +36,6 @@ func (d *domain) need(i int) readiness.Need {
 	return need
 }
 
-// expects reports whether the group has a pod in this domain, or should have one, as of when it was last evaluated, or waits for
-// something else that comes without one.
-func (d *domain) expects(group int) bool {
-	state := d.find(group)
-	return state != nil && state.lastNeed.expected > 0 || d.sequence.groups[group].OnEveryNode
-}
-
 // evaluate works out anew the groups that the transaction may have changed. It must come before advance.
 func (d *domain) evaluate(k *knowledge, tx *transaction) {
 	othersSatisfied := true

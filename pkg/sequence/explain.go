@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/pkg/sequence/hold"
-	"example.com/podsequence/pkg/sequence/placement"
 	"example.com/podsequence/pkg/sequence/report"
 	"example.com/podsequence/pkg/sequence/spec"
 )
@@ -45,34 +44,6 @@ func (e *Engine) Places(object *corev1.Pod) []Place {
 		return cmp.Or(cmp.Compare(a.Sequence.Namespace, b.Sequence.Namespace), cmp.Compare(a.Sequence.Name, b.Sequence.Name))
 	})
 	return places
-}
-
-// NodesOnTheWay returns the nodes for whose groups a pod waits in a sequence of scope Node, sorted: they suit the pod, and an earlier
-// group is on its way there. It is empty for a pod that is pinned to one node, which its Decision names. It looks at all nodes.
-func (e *Engine) NodesOnTheWay(object *corev1.Pod, key types.NamespacedName) []string {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-
-	p, _ := e.find(object)
-	wants := p.Wants()
-	if wants == nil || wants.Pin() != nil {
-		return nil
-	}
-	var nodes []string
-	suits, devices := placement.NewRequirement(wants), placement.DevicesIn(wants.Requests)
-	needs := e.settings.needs(p)
-	for _, m := range p.memberships() {
-		if m.sequence.Key != key || !m.sequence.PerNode {
-			continue
-		}
-		for name, n := range e.nodes.byName {
-			if suits.Suits(&n.Node) && !lacksDevices(needs, devices, n) && m.sequence.stateOn(name, m.group) == placement.OnTheWay {
-				nodes = append(nodes, name)
-			}
-		}
-	}
-	slices.Sort(nodes)
-	return nodes
 }
 
 // Predecessors returns the 0-based indices of the groups that a group waits for: skipped ones are not among them. It is empty

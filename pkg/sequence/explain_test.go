@@ -35,7 +35,7 @@ func TestPlacesSayWhatEachSequenceDoesByItself(t *testing.T) {
 			engine.ApplySequence(onNodes)
 			engine.ApplySequence(test.sequence.Obj())
 			engine.ApplyPod(driver(1, "2", corev1.ConditionFalse))
-			app := makePod("app", "4").Label("tier", "app").Obj()
+			app := makePod("app", "4").Label("tier", "app").NodeAffinityIn("metadata.name", []string{"node-1"}, st.NodeSelectorTypeMatchFields).Obj()
 			engine.ApplyPod(app)
 
 			places := engine.Places(app)

@@ -17,7 +17,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence/inventory"
 )
 
 // growthEvent is something that happens in the cluster, and what takes it back, so that it can happen again. What takes nothing back happens
@@ -213,10 +212,6 @@ func (g *growingCluster) nodeEvents(a answering) []growthEvent {
 			}
 		})
 	}
-	use := func(cpu string) func() {
-		used := inventory.ResourcesOf(corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourcePods: resource.MustParse("10")})
-		return func() { a.ApplyNodeUse(cloudNode(0), used) }
-	}
 	rebooted, boots := g.node(2), 0
 	boot := func() {
 		boots++
@@ -236,7 +231,6 @@ func (g *growingCluster) nodeEvents(a answering) []growthEvent {
 		{"a condition of a node that nobody asks for", condition(corev1.NodeMemoryPressure, corev1.ConditionTrue), same},
 		{"a node turns not ready, or ready", condition(corev1.NodeReady, corev1.ConditionUnknown), same},
 		twice("a node boots", boot),
-		{"what is used of a node", use("8"), use("9")},
 	}
 }
 

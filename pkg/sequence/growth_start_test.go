@@ -145,7 +145,6 @@ func (a answering) reportKept(b *testing.B) {
 	}
 	b.ReportMetric(float64(domains), "domains")
 	b.ReportMetric(float64(states), "group-states")
-	b.ReportMetric(float64(len(a.unplaced.requirements.classes)), "classes")
 	b.ReportMetric(float64(a.HeldPods().Pods), "held-pods")
 }
 

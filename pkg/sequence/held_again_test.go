@@ -2,7 +2,6 @@ package sequence
 
 import (
 	"encoding/json"
-	"strings"
 	"testing"
 	"time"
 
@@ -21,7 +20,7 @@ func TestAPodThatIsHeldAgainKeepsOnRecordThatItWasTried(t *testing.T) {
 		p := &corev1.Pod{}
 		p.Namespace, p.Name, p.UID = "shop", "app", "app"
 		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: reason}}
-		for _, message := range []string{"waiting for the first list of pods", "waiting for group 1/2", inventory.WaitingForNode + "all groups are ready"} {
+		for _, message := range []string{"waiting for the first list of pods", "waiting for group 1/2"} {
 			p = told(t, p, message)
 			assert.Equal(t, message, p.Status.Conditions[0].Message)
 			view := inventory.ViewPod(p)
@@ -30,7 +29,7 @@ func TestAPodThatIsHeldAgainKeepsOnRecordThatItWasTried(t *testing.T) {
 	}
 
 	never := &corev1.Pod{}
-	for _, message := range []string{"one", "another", inventory.WaitingForNode + "all groups are ready"} {
+	for _, message := range []string{"one", "another"} {
 		never = told(t, never, message)
 		view := inventory.ViewPod(never)
 		assert.False(t, view.Tried, "a pod that was always held")
@@ -42,11 +41,7 @@ func told(t *testing.T, p *corev1.Pod, message string) *corev1.Pod {
 	t.Helper()
 	before, err := json.Marshal(p)
 	require.NoError(t, err)
-	reason := corev1.PodReasonSchedulingGated
-	if strings.HasPrefix(message, inventory.WaitingForNode) {
-		reason = corev1.PodReasonUnschedulable // so that an autoscaler counts it
-	}
-	after, err := strategicpatch.StrategicMergePatch(before, WaitingPatch(p, reason, message, time.Now()), p)
+	after, err := strategicpatch.StrategicMergePatch(before, WaitingPatch(p, message, time.Now()), p)
 	require.NoError(t, err)
 	patched := &corev1.Pod{}
 	require.NoError(t, json.Unmarshal(after, patched))

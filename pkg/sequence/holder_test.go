@@ -112,9 +112,9 @@ func TestAPodWithoutANodeProvesNothingOfNodes(t *testing.T) {
 	engine.ApplySequence(ps)
 	first := makePod("driver", "1").Label("app", "driver").Obj()
 	engine.ApplyPod(first)
-	assert.True(t, engine.Decide(first).Held, "the suspension holds what nothing says was released")
+	assert.True(t, engine.Placement(first).Open("node-0").Held, "the suspension holds what nothing says was released")
 
 	bound := makePod("app-1", "2").Label("tier", "app").Node("node-0").Obj()
 	engine.ApplyPod(released(bound, ps, 1))
-	assert.False(t, engine.Decide(first).Held)
+	assert.False(t, engine.Placement(first).Open("node-0").Held)
 }

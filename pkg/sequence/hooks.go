@@ -20,7 +20,7 @@ func (k *knowledge) reviewHook(w *workload, tx *transaction) {
 			view.unbound = &unbound{firstSeen: p.firstSeen, placed: p.placed}
 		}
 		p.markDirty(tx)
-		k.update(ns, p, view, true, nil, tx)
+		k.update(ns, p, view, true, tx)
 		p.recordProofs(tx)
 		tx.entered = append(tx.entered, p)
 	}

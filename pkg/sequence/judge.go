@@ -10,10 +10,7 @@ import (
 
 // judge works out the verdict on a pod without a node.
 func (k *knowledge) judge(p *pod) verdict {
-	v := verdict{nodeNeeds: p.nodeNeeds()}
-	if v.nodeNeeds != nil {
-		v.opened = v.nodeNeeds.opened
-	}
+	v := verdict{needs: p.needs(), opened: p.opened}
 	h := k.holderOf(p)
 	if h.missing != spec.NothingMissing {
 		k.hold(&v, p, reason{missing: h.missing})
@@ -26,10 +23,7 @@ func (k *knowledge) judge(p *pod) verdict {
 		v.early = h.early
 	}
 	if by := h.by(); by != nil {
-		why := k.unplaced.reasonOf(p, by)
-		why.onlyNodes = h.place != nil && k.waitsOnlyForNodes(p)
-		why.autoscaled = why.onlyNodes && p.class.autoscaled > 0
-		k.hold(&v, p, why)
+		k.hold(&v, p, k.unplaced.reasonOf(p, by))
 	} else {
 		v.lift = k.settings.liftable(p.Pod, p.memberships())
 	}
@@ -44,7 +38,7 @@ func (k *knowledge) hold(v *verdict, p *pod, why reason) {
 
 // opensMore reports whether a pod may be scheduled to nodes that it might not be before. Somebody may have found no node for it.
 func (v verdict) opensMore(is verdict) bool {
-	return v.nodeNeeds != nil && (v.nodeNeeds != is.nodeNeeds || v.opened != is.opened)
+	return len(v.needs) > 0 && (v.opened != is.opened || !slices.Equal(v.needs, is.needs))
 }
 
 // liftsMore reports whether gates of the pod may be lifted that might not be before.
@@ -85,8 +79,8 @@ func (k *knowledge) holderOf(p *pod) holder {
 			h.place, h.rule = m, rule
 		}
 	}
-	if h.place == nil && len(p.memberships()) > 1 && !k.unplaced.isReleasedOnNodes(p) {
-		h.place, h.rule = &p.nodeNeeds().needs[0], hold.ByNode // no sequence by itself, but on every node some sequence
+	if h.place == nil && len(p.needs()) > 1 && p.Pin().IsOne() && !k.unplaced.isReleasedOnPin(p) {
+		h.place, h.rule = &p.needs()[0], hold.ByNode // no sequence by itself, but on every node some sequence
 	}
 	return h
 }
@@ -97,36 +91,25 @@ func (h holder) by() *membership { return cmp.Or(h.place, h.early) }
 // mayBeScheduled reports whether nothing holds the pod.
 func (k *knowledge) mayBeScheduled(p *pod) bool { return k.holderOf(p) == holder{} }
 
-// hold reports whether a sequence that keeps the pod from some nodes keeps it from all, so that it must wait. A pod that the engine does
-// not know has neither an equivalence class nor a pin. It must wait until it does: to work out which nodes suit it may take long.
+// hold reports whether a pod must wait that a sequence keeps from some nodes: one that is pinned does while its node is not open. Any other is
+// tried. A pod that the engine has not entered waits until it has: who tries it must find what keeps it from nodes, see Placement.
 func (all *unplaced) hold(p *pod, m membership) bool {
 	switch {
-	case p.class != nil:
-		return p.class.holds(p) && p.class.waitsFor(m)
-	case p.pin != nil:
-		return hold.Nodes{Pinned: true, Open: all.openOnPin(p.pin.Pin, m)}.Hold()
+	case p.kept == nil:
+		return true
+	case p.Pin().IsOne():
+		return !all.openOnPin(p.Pin(), m)
 	}
-	return true
-}
-
-// isReleasedOnNodes reports whether sequences of node scope leave the pod a node to go to, or nothing to wait for.
-func (all *unplaced) isReleasedOnNodes(p *pod) bool {
-	switch {
-	case p.class != nil:
-		return !p.class.holds(p)
-	case p.pin != nil:
-		return all.isReleasedOnPin(p)
-	}
-	return true
+	return false
 }
 
 // reasonOf returns what a pod waits for that this sequence holds.
 func (all *unplaced) reasonOf(p *pod, m *membership) reason {
 	r := reason{sequence: m.sequence}
-	if !m.sequence.PerNode || p.pin == nil {
+	if !m.sequence.PerNode || p.kept == nil || !p.Pin().IsOne() {
 		return r
 	}
-	if n := all.nodeOfPin(p.pin.Pin); n == nil {
+	if n := all.nodeOfPin(p.Pin()); n == nil {
 		r.group = -1
 	} else if waitsFor := m.sequence.currentOn(n) & m.sequence.groups[m.group].Awaited; waitsFor != 0 {
 		r.group = int8(waitsFor.First()) + 1

@@ -84,8 +84,8 @@ func TestALiftedGateProvesNothingAboutNodes(t *testing.T) {
 func TestALiftedGateProvesThatThePodWaitedForNothingOnNodes(t *testing.T) {
 	const gate = "podsequence.example.com/sequence-gate"
 	tests := map[string]struct{ suspended, proves bool }{
-		"a pod of the first group was released":                             {suspended: false, proves: true},
-		"while the sequence is suspended the pod waits, if a node suits it": {suspended: true, proves: false},
+		"a pod of the first group was released":            {suspended: false, proves: true},
+		"while the sequence is suspended the pod is tried": {suspended: true, proves: false},
 	}
 	for sentence, test := range tests {
 		t.Run(sentence, func(t *testing.T) {

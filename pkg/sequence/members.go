@@ -54,7 +54,7 @@ func (k *knowledge) drop(p *pod, s *sequence, tx *transaction) {
 	for i, m := range p.memberships() {
 		if m.sequence == s {
 			k.workloads.leave(p, m, tx)
-			k.unplaced.declassify(p)
+			k.unplaced.forget(p)
 			if len(p.memberships()) == 1 {
 				k.unlink(p, tx)
 			}
@@ -69,7 +69,7 @@ func (k *knowledge) review(p *pod, asOf Question, tx *transaction) {
 	if !p.Bound() {
 		p.placed = p.placed.And(asOf)
 	}
-	k.unplaced.classify(p, k.settings.needs(p), nil)
+	k.unplaced.enter(p, k.settings.needs(p))
 	tx.dirtyPods = append(tx.dirtyPods, p)
 }
 

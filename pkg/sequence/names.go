@@ -40,8 +40,6 @@ type (
 	Decision = report.Decision
 	// WorkloadKind is a kind of object that owns pods, or that of pods.
 	WorkloadKind = inventory.Kind
-	// Resources are amounts of resources.
-	Resources = inventory.Resources
 	// WorkloadRow is a row in the table of workload kinds.
 	WorkloadRow = inventory.WorkloadKind
 )
@@ -63,9 +61,6 @@ func HookAnnotations() []string { return slices.Clone(inventory.HookAnnotations)
 func IsUnorderedHook(annotations map[string]string) bool {
 	return inventory.IsUnorderedHook(annotations)
 }
-
-// RequestsOf returns what a pod asks of its node, without that it is one pod.
-func RequestsOf(pod *corev1.Pod) Resources { return inventory.RequestsOf(pod) }
 
 // IsMirror reports whether kubelet made the pod of a static pod, as a file on its node says.
 func IsMirror(pod *corev1.Pod) bool { return inventory.IsMirror(pod) }
@@ -91,18 +86,6 @@ func ReachedAt(pod *corev1.Pod, group *v1alpha1.PodGroup) (at time.Time, reached
 
 // IsCrashing reports whether a container is restarted again and again.
 func IsCrashing(status corev1.ContainerStatus) bool { return inventory.IsCrashing(status) }
-
-// TakenBy returns what a pod takes of its node, also of the number of pods there; nothing if it has no node or has ended.
-func TakenBy(pod *corev1.Pod) Resources { return inventory.TakenBy(pod) }
-
-// TakesAsBefore reports whether a pod surely takes of its node what an earlier version of it took, and costs less than to ask TakenBy twice.
-func TakesAsBefore(before, now *corev1.Pod) bool { return inventory.TakesAsBefore(before, now) }
-
-// WaitingForNode begins the message of a pod that is held for nodes where earlier groups are starting.
-const WaitingForNode = inventory.WaitingForNode
-
-// WaitsForNode reports whether a condition says that of a pod. Its reason is the one that a scheduler gives.
-func WaitsForNode(c corev1.PodCondition) bool { return inventory.WaitsForNode(c) }
 
 // The kinds of workloads that the engine takes, and pods.
 const (
@@ -141,8 +124,8 @@ func DisplayName(name string) string { return spec.DisplayName(name) }
 func NameOf(key types.NamespacedName) string { return report.NameOf(key) }
 
 // WaitingPatch returns the patch that says in the pod's PodScheduled condition what it waits for; nil if that is said already.
-func WaitingPatch(p *corev1.Pod, reason, message string, now time.Time) []byte {
-	return report.WaitingPatch(p, reason, message, now)
+func WaitingPatch(p *corev1.Pod, message string, now time.Time) []byte {
+	return report.WaitingPatch(p, message, now)
 }
 
 // StillGatedPatch returns the patch that takes back what WaitingPatch said of a pod that waits only for gates of others.

@@ -1,23 +1,8 @@
 package sequence
 
 import (
-	"slices"
-
 	"example.com/podsequence/pkg/sequence/inventory"
 )
-
-// enter gives the node the slot of its earlier version, or any that is free.
-func (all *nodes) enter(n, before *node) {
-	all.byName[n.Name] = n
-	if before != nil {
-		n.slot = before.slot
-	} else if n.slot = len(all.slots); len(all.byName) <= len(all.slots) {
-		n.slot = slices.Index(all.slots, nil)
-	} else {
-		all.slots = append(all.slots, nil)
-	}
-	all.slots[n.slot] = n
-}
 
 func (all *nodes) removeHost(n *node) { remove(all.hosts, n.Hostname(), n.Name) }
 
@@ -40,6 +25,17 @@ func (all *nodes) movePod(p *pod, from, to string) {
 	if to != "" {
 		all.pods.insert(to, p)
 	}
+}
+
+// podsOnNode is how many pods a node may have that does not say, as kubelet has it by default.
+const podsOnNode = 110
+
+// maxPodsOf returns how many pods a node may have.
+func (all *nodes) maxPodsOf(name string) int {
+	if n := all.byName[name]; n != nil && n.MaxPods > 0 {
+		return n.MaxPods
+	}
+	return podsOnNode
 }
 
 // troubled reports whether something is wrong with the node that pods there which are not ready should be seen with.

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"reflect"
 	"slices"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -31,9 +32,12 @@ func (c *comparison) checkPods() error {
 		}
 		placement := c.engine.Placement(p)
 		if placement != nil {
-			want := answer.open.Intersection(answer.suits)
-			if few, ok := placement.Few(len(c.before.nodes)); ok && (!few.IsSuperset(want) || !answer.open.IsSuperset(few)) {
-				return fmt.Errorf("%s: the nodes for it are %v, want %v", p.Name, sets.List(few), sets.List(want))
+			got, why := placement.OpenNodes()
+			if !got.IsSuperset(answer.open) || (len(placement.Needs()) == 1 && got.Len() > answer.open.Len()) {
+				return fmt.Errorf("%s: the nodes for it are %v, want %v", p.Name, sets.List(got), sets.List(answer.open))
+			}
+			if isRefused := got.Len() == 0 && c.before.nodes.Len() > 0; (why != "") != isRefused {
+				return fmt.Errorf("%s: the nodes for it are %v, and it is told %q", p.Name, sets.List(got), why)
 			}
 		}
 		for _, node := range append(slices.Collect(maps.Keys(c.oracle.objects["Node"])), "unknown") {
@@ -153,8 +157,16 @@ func (c *comparison) checkReleased(changes Changes, before, after answers) error
 		case lifts:
 			return fmt.Errorf("the gate of %s may be lifted now and it is not released", p.Name)
 		case opened.Len() > 0:
-			return fmt.Errorf("%s may now go to %v and is not released", p.Name, opened.UnsortedList())
+			if _, pinned := c.oracle.pinnedTo(p); pinned || !c.fill(opened, changes) {
+				return fmt.Errorf("%s may now go to %v and is not released", p.Name, opened.UnsortedList())
+			}
+			if _, waits := c.untried[p.UID]; !waits {
+				c.untried[p.UID] = c.oracle.now
+			}
 		}
+	}
+	if err := c.checkUntried(changes, after); err != nil {
+		return err
 	}
 	told := map[string]bool{}
 	for _, key := range changes.Held {
@@ -172,6 +184,36 @@ func (c *comparison) checkReleased(changes Changes, before, after answers) error
 	}
 	for _, r := range released {
 		return fmt.Errorf("%s is released and not there", r.Name)
+	}
+	return nil
+}
+
+// fill reports whether as many pods are released as the nodes may have, so that the others may be tried later.
+func (c *comparison) fill(nodes sets.Set[string], changes Changes) bool {
+	most := 0
+	for name := range nodes {
+		node := c.oracle.node(name)
+		if pods := node.Status.Allocatable.Pods().Value(); pods > 0 {
+			most += int(pods)
+		} else {
+			most += 110
+		}
+	}
+	return len(changes.Released) >= most
+}
+
+// checkUntried sees that a pod to which a node opened is released within 5 s if it still waits and that node may still have it.
+func (c *comparison) checkUntried(changes Changes, after answers) error {
+	for _, r := range changes.Released {
+		delete(c.untried, r.UID)
+	}
+	for uid, since := range c.untried {
+		switch now, waits := after.pods[uid]; {
+		case !waits || now.held || now.open.Len() == 0:
+			delete(c.untried, uid)
+		case !c.oracle.now.Before(since.Add(5 * time.Second)):
+			return fmt.Errorf("%s may go to %v since %s and was not released", uid, now.open.UnsortedList(), since)
+		}
 	}
 	return nil
 }

@@ -26,7 +26,6 @@ const (
 	verbReplace verb = "replace" // all objects of a kind at once
 	verbTick    verb = "tick"
 	verbRestart verb = "restart"
-	verbUse     verb = "use"     // what the pods on a node ask for
 	verbInstall verb = "install" // the kind PodSequence, or not
 )
 
@@ -39,7 +38,6 @@ type event struct {
 	asOf    string // the version of a list, where that matters
 	at      time.Time
 	node    string
-	used    corev1.ResourceList
 	// installed reports whether the kind is from now on.
 	installed bool
 	// askFirst asks the engine about the pod before the engine is told of it.
@@ -61,8 +59,6 @@ func (e event) tellOracle(o *oracle) {
 		o.replace(e.kind, e.objects)
 	case verbTick:
 		o.now = e.at
-	case verbUse:
-		o.used[e.node] = e.used
 	case verbInstall:
 		o.uninstalled = !e.installed
 	}
@@ -74,7 +70,6 @@ type toldEngine interface {
 	RemovePod(object *corev1.Pod) Changes
 	ReplacePods(objects []*corev1.Pod, version string) Changes
 	ApplyNode(object *corev1.Node) Changes
-	ApplyNodeUse(node string, used Resources) Changes
 	RemoveNode(name string) Changes
 	ReplaceNodes(objects []*corev1.Node, version string) Changes
 	ApplyNamespace(object *corev1.Namespace) Changes
@@ -124,8 +119,6 @@ func (e event) tellEngine(engine toldEngine) Changes {
 		return engine.RemoveWorkload(e.object)
 	case verbReplace:
 		return e.replaceInEngine(engine)
-	case verbUse:
-		return engine.ApplyNodeUse(e.node, inventory.ResourcesOf(e.used))
 	case verbInstall:
 		return engine.KindInstalled(e.installed)
 	default:
@@ -182,8 +175,6 @@ func (e event) String() string {
 		return fmt.Sprintf("apply %s %s%s", e.kind, describeObject(e.object), ask)
 	case verbInstall:
 		return fmt.Sprintf("installed is %t", e.installed)
-	case verbUse:
-		return fmt.Sprintf("use %s %v", e.node, inventory.ResourcesOf(e.used))
 	case verbRemove:
 		return fmt.Sprintf("remove %s %s %s", e.kind, e.object.GetName(), e.object.GetUID())
 	case verbReplace:
@@ -239,7 +230,7 @@ func describeObject(object metav1.Object) string {
 		if node := object.Status.NominatedNodeName; node != "" {
 			fmt.Fprintf(&b, " nominated=%s", node)
 		}
-		marshal("spec", object.Spec.NodeSelector, object.Spec.Affinity, object.Spec.Tolerations, object.Spec.Containers, object.Spec.Priority)
+		marshal("spec", object.Spec.NodeSelector, object.Spec.Affinity)
 		if proof := object.Annotations[v1alpha1.ReleasedAnnotation]; proof != "" {
 			fmt.Fprintf(&b, " released=%q", proof)
 		}
@@ -352,8 +343,7 @@ func (c *comparison) count() {
 	for _, answer := range c.before.pods {
 		see("pod held", answer.held)
 		see("pod may go", !answer.held)
-		see("pod held for a node on the way", answer.held && answer.coming > 0)
-		see("pod let through for lack of room", !answer.held && answer.coming > 0)
+		see("pod to be tried though no node is open", !answer.held && answer.open.Len() == 0)
 		see("pod may go to some nodes only", !answer.held && answer.open.Len() > 0 && answer.open.Len() < c.before.nodes.Len())
 	}
 	for _, w := range c.oracle.byUID {

@@ -39,8 +39,6 @@ type oracle struct {
 
 	// uninstalled reports that the kind PodSequence is not installed.
 	uninstalled bool
-	// used is what is used of nodes.
-	used map[string]corev1.ResourceList
 	// shouldRun keeps Kubernetes' answers: they take most of the time otherwise.
 	shouldRun map[pairing]bool
 
@@ -158,7 +156,7 @@ func newOracle(definitions map[string]string) *oracle {
 		objects: map[string]map[string]metav1.Object{}, memories: map[types.UID]*memory{}, definitions: definitions,
 		refused: sets.New[types.UID](), allowed: map[types.UID]time.Time{},
 		wasSuperseded: sets.New[types.UID](), unfinished: map[types.UID]metav1.Object{}, readyAt: map[types.UID]time.Time{},
-		notBefore: map[types.UID]time.Time{}, steadyAt: map[types.UID]time.Time{}, boots: map[string]lastBoot{}, said: map[string]saidOfNode{}, used: map[string]corev1.ResourceList{},
+		notBefore: map[types.UID]time.Time{}, steadyAt: map[types.UID]time.Time{}, boots: map[string]lastBoot{}, said: map[string]saidOfNode{},
 		dryRuns: map[types.UID]*dryCount{}, starts: map[types.UID]*startCount{}, shouldRun: map[pairing]bool{}, reached: newOracleReached(), byUID: map[types.UID]metav1.Object{},
 	}
 }

@@ -9,10 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
-	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 	"k8s.io/klog/v2"
-	v1helper "k8s.io/kubernetes/pkg/apis/core/v1/helper"
 	"k8s.io/kubernetes/pkg/controller/daemon"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
@@ -149,25 +146,7 @@ func (o *oracle) mayPlace(p *corev1.Pod, node string) bool {
 	return true
 }
 
-// onTheWay reports whether the node, closed to group i, will be open to it if all goes well.
-func (o *oracle) onTheWay(v *view, i int, node string) bool {
-	c := v.courses[node]
-	if c.reached[i] {
-		return true // only suspended
-	}
-	for j, g := range v.Spec.PodGroups[:i] {
-		if !awaits(v.PodSequence, i, j) || !c.reached[j] || c.passed[j] {
-			continue // what waits itself needs not be on the way
-		}
-		state := c.groups[j]
-		failed := c.timedOut[j] && g.OnTimeout != v1alpha1.TimeoutContinue && !state.satisfied
-		if (state.expected == 0 && !isEverywhere(g)) || failed {
-			return false
-		}
-	}
-	return true
-}
-
+// heldByNodes reports whether the pod must wait because no node is open to it: only one that is pinned does, and any other is tried.
 func (o *oracle) heldByNodes(p *corev1.Pod) bool {
 	views := o.nodeViews(p)
 	if p.Spec.SchedulerName != oracleScheduler {
@@ -181,62 +160,7 @@ func (o *oracle) heldByNodes(p *corev1.Pod) bool {
 	if names, pinned := o.pinnedTo(p); pinned {
 		return !slices.ContainsFunc(names, func(name string) bool { return o.mayPlace(p, name) })
 	}
-	coming, _ := o.coming(p)
-	return len(coming) > 0 && o.hasTurn(p, coming)
-}
-
-// coming are the nodes that are on the way to the pod, which is not pinned; open reports that one is open, and then there are none.
-func (o *oracle) coming(p *corev1.Pod) (coming []*corev1.Node, open bool) {
-	views := o.nodeViews(p)
-	for _, node := range o.nodes {
-		switch {
-		case !suitable(p, node), o.isNoPlace(p, node):
-		case o.mayPlace(p, node.Name):
-			return nil, true
-		default:
-			all := true
-			for _, v := range views {
-				if i := groupOf(v, p); !o.open(v, i, node.Name) && !o.onTheWay(v, i, node.Name) {
-					all = false
-				}
-			}
-			if all {
-				coming = append(coming, node)
-			}
-		}
-	}
-	return coming, false
-}
-
-// isNoPlace reports whether the node has too few devices for the pod, and is none of those for which its drivers are.
-func (o *oracle) isNoPlace(p *corev1.Pod, node *corev1.Node) bool {
-	short := false
-	for _, c := range p.Spec.Containers {
-		for name, want := range c.Resources.Requests {
-			have := node.Status.Allocatable[name]
-			short = short || (v1helper.IsExtendedResourceName(name) && have.Cmp(want) < 0)
-		}
-	}
-	chosen, others := o.driven(p, node)
-	return short && node.Status.Allocatable != nil && others && !chosen
-}
-
-// driven reports whether the pod waits for groups with a nodeSelector that has this node, and for some whose nodeSelector does not.
-func (o *oracle) driven(p *corev1.Pod, node *corev1.Node) (chosen, others bool) {
-	for _, v := range o.nodeViews(p) {
-		i := groupOf(v, p)
-		for j, g := range v.Spec.PodGroups[:i] {
-			if len(g.NodeSelector) == 0 || !awaits(v.PodSequence, i, j) {
-				continue
-			}
-			if o.applies(g, node.Name) {
-				chosen = true
-			} else {
-				others = true
-			}
-		}
-	}
-	return chosen, others
+	return false
 }
 
 // pinnedTo are the nodes that the pod is pinned to, if it is.
@@ -273,16 +197,8 @@ func (o *oracle) pinnedTo(p *corev1.Pod) (names []string, pinned bool) {
 	return names, true
 }
 
-// suitable reports whether the pod could run on the node but for any order.
-func suitable(p *corev1.Pod, node *corev1.Node) bool {
-	if ok, err := nodeaffinity.GetRequiredNodeAffinity(p).Match(node); err != nil || !ok {
-		return false
-	}
-	taints := slices.Clone(node.Spec.Taints)
-	if node.Spec.Unschedulable {
-		taints = append(taints, corev1.Taint{Key: corev1.TaintNodeUnschedulable, Effect: corev1.TaintEffectNoSchedule})
-	}
-	_, repelled := corev1helpers.FindMatchingUntoleratedTaint(klog.Background(), taints, p.Spec.Tolerations,
-		func(t *corev1.Taint) bool { return t.Effect != corev1.TaintEffectPreferNoSchedule }, false)
-	return !repelled
+// mayAsk reports whether the pod does not ask for another node.
+func (o *oracle) mayAsk(p *corev1.Pod, node string) bool {
+	names, pinned := o.pinnedTo(p)
+	return !pinned || slices.Contains(names, node)
 }

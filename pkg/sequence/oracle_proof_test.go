@@ -46,7 +46,7 @@ func (o *oracle) releasedIn(v *view, p *corev1.Pod) (group int, skipped []int) {
 			group := slices.Index(v.definitions, definition)
 			for i := range group {
 				if v.Spec.Scope == v1alpha1.ScopeNode && p.Spec.NodeName == "" && precedes(v.PodSequence, i, group) && !slices.Contains(skipped, i) {
-					return -1, nil // it was let through so that an autoscaler sees it
+					return -1, nil // it was tried though no node was open
 				}
 			}
 			return group, skipped

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/progress"
 )
 
 // A decision is a function of what the API says now, recorded status included, and of the time. So after every event an
@@ -211,7 +212,7 @@ func (r *restarts) compare() error {
 			continue
 		}
 		was, is := r.engine.Decide(p), fresh.Decide(p)
-		if was.Held != is.Held && (r.recorded || was.Held && !isForNodes(was)) && !r.mayBeLater(p, was, is) {
+		if was.Held != is.Held && (r.recorded || was.Held) && !r.mayBeLater(p, was, is) {
 			return fmt.Errorf("%s: a new engine says %q, the running one %q", p.Name, is.Message(), was.Message())
 		}
 		if r.recorded && was.Message() != is.Message() && !r.mayBeLater(p, was, is) {
@@ -227,6 +228,7 @@ func (r *restarts) compare() error {
 	if !r.recorded {
 		return nil
 	}
+	r.engine.retries = progress.Alarms[*sequence]{} // a new scheduler tries all pods anyway
 	if was, is := r.engine.NextWake(), fresh.NextWake(); !was.Equal(is) && !r.anythingLater() {
 		return fmt.Errorf("the next wake is %s to a new engine, %s to the running one", is, was)
 	}
@@ -242,9 +244,6 @@ func (r *restarts) compare() error {
 	return nil
 }
 
-// isForNodes reports whether the pod waits for a node to open. That it may be scheduled somewhere then is not said by Decide alone.
-func isForNodes(d Decision) bool { return d.OnTheWay > 0 }
-
 func open(engine answering, p *corev1.Pod, node string) bool {
 	placement := engine.Placement(p)
 	return placement == nil || !placement.Open(node).Held
@@ -253,8 +252,8 @@ func open(engine answering, p *corev1.Pod, node string) bool {
 // mayBeLater reports whether a restart may make the pod wait longer, or its wait be described otherwise, by a rule of
 // isLaterAfterRestart. Nothing may be earlier.
 func (r *restarts) mayBeLater(p *corev1.Pod, was, is Decision) bool {
-	if !is.Held && was.Held && !isForNodes(was) {
-		return false // else no node may be on the way any more: which are open is compared by itself
+	if !is.Held && was.Held {
+		return false
 	}
 	for _, v := range r.oracle.views {
 		if groupOf(v, p) >= 0 && isLaterAfterRestart(v.PodSequence) {

@@ -147,6 +147,8 @@ type comparison struct {
 	seen   counters
 	before answers
 	last   event
+	// untried are the pods to which a node opened and that were not released again since, by when that was.
+	untried map[types.UID]time.Time
 	// previous are the pods as they were before the event.
 	previous map[types.UID]*corev1.Pod
 }
@@ -163,11 +165,10 @@ type answers struct {
 // podAnswer is what the oracle says of a pod that waits to be bound.
 type podAnswer struct {
 	held, liftable bool
-	// suits are the nodes it could run on but for any order, and open those that every order lets it go to.
+	// suits are the nodes that it may ask for, and open those that every order lets it go to.
 	// anywhere reports whether it may be scheduled to nodes that nobody knows.
 	suits, open sets.Set[string]
 	anywhere    bool
-	coming      int // how many nodes are on the way to it, if none is open
 }
 
 func newComparison(seen counters) *comparison {
@@ -181,7 +182,7 @@ func (c *comparison) restart() {
 	if c.oracle != nil {
 		definitions = c.oracle.definitions
 	}
-	c.engine = newEngineWith(oracleUnprobedReady)
+	c.engine, c.untried = newEngineWith(oracleUnprobedReady), map[types.UID]time.Time{}
 	c.oracle = newOracle(definitions)
 	c.oracle.settle()
 	c.before = c.ask()
@@ -245,15 +246,11 @@ func (c *comparison) ask() answers {
 			held: c.oracle.held(p), liftable: c.oracle.liftable(p), anywhere: c.oracle.mayPlace(p, "unknown"),
 			suits: sets.New[string](), open: sets.New[string](),
 		}
-		if p.Spec.SchedulerName == oracleScheduler {
-			nodes, _ := c.oracle.coming(p)
-			answer.coming = len(nodes)
-		}
 		for _, node := range c.oracle.nodes {
 			if c.oracle.mayPlace(p, node.Name) {
 				answer.open.Insert(node.Name)
 			}
-			if suitable(p, node) {
+			if c.oracle.mayAsk(p, node.Name) {
 				answer.suits.Insert(node.Name)
 			}
 		}

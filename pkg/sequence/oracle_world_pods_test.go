@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
@@ -132,7 +133,7 @@ func (w *randomWorld) change(c *comparison, p *corev1.Pod) {
 			p.Labels = w.randomLabels()
 			break
 		}
-		p.Spec.Containers = w.randomRequests()
+		p.Spec.Containers = nil
 		w.probe(&p.Spec)
 		p.Spec.Tolerations = append(p.Spec.Tolerations, w.randomPodSpec().Tolerations...)
 	case 8:
@@ -186,7 +187,7 @@ func (w *randomWorld) bind(c *comparison, p *corev1.Pod) {
 	nodes := sorted[*corev1.Node](w, "Node")
 	w.Shuffle(len(nodes), func(i, j int) { nodes[i], nodes[j] = nodes[j], nodes[i] })
 	for _, node := range nodes {
-		if suitable(p, node) && (w.oneIn(10) || c.oracle.mayPlace(p, node.Name)) {
+		if suits, err := nodeaffinity.GetRequiredNodeAffinity(p).Match(node); suits && err == nil && (w.oneIn(10) || c.oracle.mayPlace(p, node.Name)) {
 			p.Spec.NodeName = node.Name
 		}
 	}
@@ -316,10 +317,6 @@ func (w *randomWorld) randomPodSpec() (spec corev1.PodSpec) {
 	}
 	if w.theme.nodes == 0 {
 		return spec
-	}
-	spec.Containers = w.randomRequests()
-	if w.oneIn(8) {
-		spec.Priority = new(int32(7))
 	}
 	switch w.IntN(10) {
 	case 0, 1:

@@ -5,9 +5,11 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -100,9 +102,6 @@ func (w *randomWorld) step(c *comparison) []event {
 			out = what.happen(c)
 			break
 		}
-	}
-	if w.nodes > 0 && w.oneIn(10) {
-		out = append(out, w.stepUse())
 	}
 	if w.uninstalled && w.oneIn(4) || !w.uninstalled && w.oneIn(60) {
 		w.uninstalled = !w.uninstalled
@@ -303,4 +302,22 @@ func (w *randomWorld) randomLabels() map[string]string {
 		l["app.kubernetes.io/name"] = "podsequence" // which makes a pod our own in one namespace only
 	}
 	return l
+}
+
+// randomRoom is what a node offers: most often so few pods that not all that wait are tried at once when it opens.
+func (w *randomWorld) randomRoom() corev1.ResourceList {
+	return resourcesOf(pick(w, "", "pods=1", "pods=3", "pods=110 cpu=4"))
+}
+
+// resourcesOf reads amounts, such as: cpu=1 pods=10.
+func resourcesOf(text string) corev1.ResourceList {
+	var list corev1.ResourceList
+	for pair := range strings.FieldsSeq(text) {
+		if list == nil {
+			list = corev1.ResourceList{}
+		}
+		name, amount, _ := strings.Cut(pair, "=")
+		list[corev1.ResourceName(name)] = resource.MustParse(amount)
+	}
+	return list
 }

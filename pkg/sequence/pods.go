@@ -29,12 +29,8 @@ func (p *pod) setMemberships(memberships []membership) {
 }
 
 // viewPod is the pod as the engine has not entered it yet.
-func viewPod(object *corev1.Pod) *pod { return podOf(object, inventory.ViewPod(object)) }
-
-// viewPodToMatch is viewPod without what the pod requests.
-func viewPodToMatch(object *corev1.Pod) *pod { return podOf(object, inventory.ViewPodToMatch(object)) }
-
-func podOf(object *corev1.Pod, facts inventory.Pod) *pod {
+func viewPod(object *corev1.Pod) *pod {
+	facts := inventory.ViewPod(object)
 	view := &pod{Pod: &facts, unbound: bound}
 	if !view.Bound() {
 		view.unbound = &unbound{
@@ -53,8 +49,10 @@ func (p *pod) inheritFrom(before *pod, replace bool, tx *transaction) {
 		}
 		return
 	}
-	p.published, p.placed.Moment = before.published, tx.Moment
-	p.class, p.pin, p.queuePlace = before.class, before.pin, before.queuePlace // see classify
+	p.published, p.opened, p.placed.Moment = before.published, before.opened, tx.Moment
+	if before.Pin() != p.Pin() {
+		p.opened++
+	}
 	if before.UID == p.UID && !before.Bound() {
 		p.released, p.confirmed = before.released, before.confirmed
 		if len(p.Gates()) > 0 || len(before.Gates()) == 0 {

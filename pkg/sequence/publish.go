@@ -1,6 +1,7 @@
 package sequence
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -27,13 +28,13 @@ func (k *knowledge) publish(p *pod) verdict {
 		return verdict{}
 	}
 	is, old := k.judge(p), p.published
-	if old != nil && old.Pod == p.Pod && old.places == p.places && old.nodeNeeds == is.nodeNeeds {
+	if old != nil && old.Pod == p.Pod && old.places == p.places && slices.Equal(old.needs(), is.needs) {
 		old.opened, old.reason = is.opened, is.reason
 		old.noteRelease(old.held.Swap(is.held), is.held, k.now)
 		return is
 	}
 	p.published = &publishedPod{
-		Pod: p.Pod, places: p.places, firstSeen: p.firstSeen, nodeNeeds: is.nodeNeeds, opened: is.opened, reason: is.reason,
+		Pod: p.Pod, places: p.places, firstSeen: p.firstSeen, kept: p.kept, opened: is.opened, reason: is.reason,
 	}
 	p.published.held.Store(is.held)
 	if old != nil && old.UID == p.UID {
@@ -106,7 +107,7 @@ func (set *settings) published(p *publishedPod, uid types.UID) verdict {
 	if p == nil || p.UID != uid {
 		return verdict{}
 	}
-	v := verdict{held: p.held.Load(), reason: p.reason, nodeNeeds: p.nodeNeeds, opened: p.opened}
+	v := verdict{held: p.held.Load(), reason: p.reason, needs: p.needs(), opened: p.opened}
 	v.nominated = v.held && p.Nominated
 	if !v.held {
 		v.lift = set.liftable(p.Pod, p.memberships())
@@ -150,7 +151,7 @@ func (p *published) matchUnseen(object *corev1.Pod, set *settings) (memberships 
 	if !p.existing.concerns(object) {
 		return p.matchSequences(object, set)
 	}
-	view := viewPodToMatch(object)
+	view := viewPod(object)
 	if p.existing.join(view, true, set).Missing() != spec.NothingMissing {
 		return nil, false
 	}
@@ -175,7 +176,7 @@ func (p *published) matchSequences(object *corev1.Pod, set *settings) (membershi
 	if namespace.tooMany {
 		return nil, false
 	}
-	view := viewPodToMatch(object)
+	view := viewPod(object)
 	for s, groups := range namespace.sequences {
 		m, has := s.place(view, groups)
 		if has && !set.releasesUnseen(view, m) {

@@ -26,13 +26,7 @@ func (p *published) firstSeenIn(namespace string, seen Question) FirstSeen {
 
 func (p *publishedPod) memberships() []membership { return membershipsIn(p.places) }
 
-// needs returns the pod's places that keep it from some nodes.
-func (p *publishedPod) needs() []membership {
-	if p.nodeNeeds == nil {
-		return nil
-	}
-	return p.nodeNeeds.needs
-}
+func (p *publishedPod) needs() []membership { return membershipsIn(p.kept) }
 
 // holdsFor reports whether what is published holds for another version of the pod.
 func (p *publishedPod) holdsFor(object *corev1.Pod) bool {

@@ -273,14 +273,6 @@ func (s *scenario) parsePod(t *testing.T, d *datadriven.TestData, name string) *
 		case "node-selector":
 			p.Spec.NodeSelector = map[string]string{}
 			addLabels(p.Spec.NodeSelector, arg.Vals)
-		case "tolerates":
-			p.Spec.Tolerations = []corev1.Toleration{{Key: value, Operator: corev1.TolerationOpExists}}
-		case "requests":
-			p.Spec.Containers = []corev1.Container{{
-				Name: "main", Resources: corev1.ResourceRequirements{Requests: resourcesOf(strings.Join(arg.Vals, " "))},
-			}}
-		case "priority":
-			p.Spec.Priority = new(int32(number(t, d, value)))
 		default:
 			d.Fatalf(t, "unknown argument %s", arg.Key)
 		}
@@ -363,8 +355,6 @@ func (s *scenario) parseNode(t *testing.T, d *datadriven.TestData, name string) 
 			node.Spec.Taints = []corev1.Taint{{Key: arg.Vals[0], Effect: corev1.TaintEffectNoSchedule}}
 		case "cordoned":
 			node.Spec.Unschedulable = true
-		case "offers":
-			node.Status.Allocatable = resourcesOf(strings.Join(arg.Vals, " "))
 		case "says":
 			s.sayOfNode(t, d, node, arg.Vals)
 		case "boot":

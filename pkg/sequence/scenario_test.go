@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/spec"
 	"example.com/podsequence/test/harness/conditions"
 )
@@ -38,14 +37,12 @@ import (
 //	remove-sequence NAME
 //	pod NAME [in=NS] [uid=U] [labels=(k=v,k=v)] [scheduler=S] [gates=(g,g)] [bound] [node=N] [probed] [crashing] [ready] [ready-at=D] [bound-at=D]
 //	         [created=D] [phase=P] [ended-by-kubelet] [terminating] [tried] [owner=KIND/NAME] [released-by=(SEQUENCE,GROUP)] [revision=R] [pinned=N]
-//	         [node-selector=(k=v)] [tolerates=KEY] [hook=(H,H)] [argocd-hook=(H,H)]    of Helm and of Argo CD
-//	         [requests=(RESOURCE=N,...)] [priority=N]
+//	         [node-selector=(k=v)] [hook=(H,H)] [argocd-hook=(H,H)]    of Helm and of Argo CD
 //	remove-pod NAME
 //	deployment | replicaset | statefulset | daemonset | job | replicationcontroller NAME ...    see scenario_objects_test.go
 //	remove-deployment NAME, and so on
-//	node NAME [uid=U] [labels=(k=v)] [taint=KEY] [cordoned] [offers=(RESOURCE=N,...)] [boot=ID] [reports[=READY-FOR]]
+//	node NAME [uid=U] [labels=(k=v)] [taint=KEY] [cordoned] [boot=ID] [reports[=READY-FOR]]
 //	                    [says=(TYPE,STATUS[,at=D][,silent])]
-//	node-use NAME [used=(RESOURCE=N,...)]    what the pods on the node ask for together
 //	remove-node NAME
 //	list-nodes          all that there are: pods on others count for nothing from then on
 //	namespace NAME [uid=U] [allow=(NS,NS)] [require] [labels=(k=v)] [terminating]
@@ -171,12 +168,6 @@ func (s *scenario) answer(t *testing.T, d *datadriven.TestData) string {
 		node := s.parseNode(t, d, name)
 		s.nodes[name] = node
 		return s.describe(s.tell().ApplyNode(node))
-	case "node-use":
-		var used corev1.ResourceList
-		if len(d.CmdArgs) > 1 {
-			used = resourcesOf(strings.Join(d.CmdArgs[1].Vals, " "))
-		}
-		return s.describe(s.tell().ApplyNodeUse(name, inventory.ResourcesOf(used)))
 	case "remove-node":
 		delete(s.nodes, name)
 		return s.describe(s.tell().RemoveNode(name))

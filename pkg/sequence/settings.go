@@ -31,8 +31,6 @@ type Config struct {
 	// UnprobedReady is how long a pod without a readiness probe must have been Ready without a break before it counts as ready; 0 if
 	// it counts at once.
 	UnprobedReady time.Duration
-	// AutoscaledNodes are labels of nodes that an autoscaler adds.
-	AutoscaledNodes []string
 	// ClusterScopeOnly reports that the engine does not see nodes: sequences of node scope are reported and release nothing.
 	ClusterScopeOnly bool
 }
@@ -52,14 +50,6 @@ func (set *settings) isOurs(p *pod) bool { return !p.Mirror && set.schedulerName
 
 // governs reports whether a sequence can hold the pod: our scheduler places it, or a gate keeps it for the sequence.
 func (set *settings) governs(p *pod, s *sequence) bool { return set.isOurs(p) || p.isGatedFor(s) }
-
-// isAutoscaled reports whether an autoscaler added the node.
-func (set *settings) isAutoscaled(node *corev1.Node) bool {
-	return slices.ContainsFunc(set.AutoscaledNodes, func(label string) bool {
-		_, has := node.Labels[label]
-		return has
-	})
-}
 
 // IsOwn reports whether the pod belongs to PodSequence itself: nothing holds it.
 func (c *Config) IsOwn(pod *corev1.Pod) bool {
@@ -124,7 +114,7 @@ func (set *settings) holdFacts(p *pod, m membership) hold.Facts {
 	f := m.holdFacts()
 	if f.PerNode { // elsewhere nobody asks for the rest
 		f.Ours, f.Gated, f.Blind = set.isOurs(p), p.isGatedFor(m.sequence), set.ClusterScopeOnly
-		f.Placed = p.Wants() == nil || p.Terminating
+		f.Placed = p.Bound() || p.Terminating
 	}
 	return f
 }

@@ -13,8 +13,6 @@ import (
 // be scheduled. Whether they are looked at in this order or that makes no difference.
 func (k *knowledge) settle(tx *transaction) Changes {
 	var changes Changes
-	k.settled++
-	tx.number = k.settled
 	k.settleSums(tx)
 	for _, key := range tx.edited {
 		changes.touch(key)
@@ -31,10 +29,9 @@ func (k *knowledge) settle(tx *transaction) Changes {
 			k.advance(d.domain, tx, &changes)
 		}
 	}
-	k.unplaced.refreshClasses(tx)
 	k.published.publishNodes(tx.nodes, &k.nodes)
 	k.publishDomains(tx)
-	k.unplaced.markPinsDirty(tx)
+	k.settleNodes(tx)
 	for _, name := range tx.namespaces {
 		k.published.publishNamespace(name, k.namespaces[name])
 	}
@@ -49,9 +46,6 @@ func (k *knowledge) settle(tx *transaction) Changes {
 		if d.sequence.registered {
 			k.settleDomain(&changes, d)
 		}
-	}
-	for _, c := range tx.dirtyClasses {
-		k.settleClass(&changes, c)
 	}
 	for _, p := range tx.newlySeen {
 		k.noteNewlySeen(p)
@@ -80,6 +74,32 @@ func (k *knowledge) advance(d *domain, tx *transaction, changes *Changes) {
 	k.alarms.Set(&d.alarm, d.wake)
 	k.questions.askForDomain(d, changes)
 	changes.touch(d.sequence.Key)
+}
+
+// settleNodes publishes that some nodes may be open to other groups than before, and marks for re-evaluation the pods for which that
+// matters.
+func (k *knowledge) settleNodes(tx *transaction) {
+	opened := map[membership]int{}
+	settle := func(change nodeChange) {
+		if change.before == change.now {
+			return
+		}
+		change.sequence.opens.Add(1)
+		k.unplaced.markPinsTo(change, tx)
+		for group := range (change.now.Open() &^ change.before.Open()).All() {
+			opened[membership{change.sequence, group}] += k.nodes.maxPodsOf(change.node)
+		}
+	}
+	for i := range tx.dirtyDomains {
+		if d := &tx.dirtyDomains[i]; d.sequence.registered && d.isNode() {
+			settle(nodeChange{d.sequence, d.name, d.before.Standing, d.published.Standing})
+		}
+	}
+	for _, change := range tx.emptyNodes {
+		settle(nodeChange{change.sequence, change.node, change.before, change.sequence.onEmptyNode(k.nodes.byName[change.node])})
+	}
+	k.unplaced.markPinsDirty(tx)
+	k.tryOn(opened, tx)
 }
 
 // dropRedundantDomains forgets the domains of nodes that say no more than none would.
@@ -133,7 +153,7 @@ func (k *knowledge) report(c *Changes, p *pod, was, is verdict) {
 		}
 		c.Released = append(c.Released, Release{
 			Namespace: p.Namespace, Name: p.Name, UID: p.UID, SchedulerName: p.SchedulerName, CreatedAt: p.CreatedAt.Time(), Gates: is.lift,
-			StillGated: len(is.lift) < len(p.Gates()),
+			StillGated: len(is.lift) < len(p.Gates()), Again: !was.held,
 		})
 	}
 }
@@ -161,15 +181,6 @@ func (k *knowledge) settleDomain(c *Changes, d dirtyDomain) {
 	for i := range (before.Released ^ now.Released).All() {
 		members := d.peek(i).members
 		k.settlePods(c, maps.Keys(members), len(members))
-	}
-}
-
-// settleClass reports what is new about the pods of an equivalence class.
-func (k *knowledge) settleClass(c *Changes, class *equivalenceClass) {
-	was := class.published
-	class.dirty, class.published = false, class.verdict()
-	if was != class.published {
-		k.settlePods(c, class.queue.all(), class.queue.len())
 	}
 }
 

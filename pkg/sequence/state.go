@@ -30,12 +30,13 @@ type knowledge struct {
 	failures  failures
 	questions questions
 
-	// When time alone changes something, and how many transactions were settled.
+	// When time alone changes something.
 	alarms progress.Alarms[*domain]
 	trials progress.Alarms[member]
 	// overrides ends the annotations of sequences that override specs for a time.
 	overrides progress.Alarms[*sequence]
-	settled   uint64
+	// retries try pods on nodes that have opened, see tryOn.
+	retries progress.Alarms[*sequence]
 
 	// What readers see.
 	published published
@@ -63,8 +64,6 @@ type domain struct {
 	progress.State
 	// reachedBefore are the groups that were reached when the domain was last advanced, see confirmedSinceReached.
 	reachedBefore spec.GroupSet
-	// onTheWay are the groups whose pods will be open to the node, see placement.Standing.
-	onTheWay spec.GroupSet
 	// remembered is what status remembers of the node, and no object shows; nil if that is nothing.
 	remembered *v1alpha1.NodeMemory
 
@@ -211,95 +210,16 @@ type outOfOrder struct {
 	from time.Time
 }
 
-// unplaced are the unbound pods that sequences of scope Node keep from some nodes, by what they ask of nodes.
+// unplaced are the unbound pods that sequences of scope Node keep from some nodes, by what they wait for: those that are pinned by the node
+// that they ask for, all others by their places in these sequences.
 type unplaced struct {
 	*nodes
-	requirements requirements
-	idle         []*equivalenceClass // those without pods, see useClass; the one that has been without for longest comes first
-	pinned       map[inventory.Pin]map[*pod]struct{}
-
-	used     map[string]inventory.Resources // by name, also of nodes that are not known yet, see Engine.ApplyNodeUse
-	reserved map[string]inventory.Resources // the same of what pods request that are pinned there by name
-
-	// What changed in this transaction: the names of nodes of which more or less is taken, and pods that are within the room of
-	// their equivalence class now and were not, or the other way round.
-	usageChanged []string
-	moved        []*pod
+	pinned   map[inventory.Pin]map[*pod]struct{}
+	unpinned map[membership]map[*pod]struct{}
 }
 
 func newUnplaced(nodes *nodes) unplaced {
-	return unplaced{
-		nodes:        nodes,
-		requirements: requirements{byKey: map[string]*requirement{}, classes: map[string]*equivalenceClass{}},
-		pinned:       map[inventory.Pin]map[*pod]struct{}{},
-		used:         map[string]inventory.Resources{},
-		reserved:     map[string]inventory.Resources{},
-	}
-}
-
-// requirements are all requirements of unbound pods, and their equivalence classes, by what makes them the same.
-type requirements struct {
-	byKey   map[string]*requirement
-	classes map[string]*equivalenceClass
-}
-
-// requirement is what pods ask of a node, and the nodes that meet it. Pods that ask for the same have one together, so that
-// what a held pod costs does not grow with the number of nodes.
-type requirement struct {
-	placement.Requirement
-	suitable placement.Slots // the slots of the nodes that meet it
-	classes  map[*equivalenceClass]struct{}
-}
-
-// equivalenceClass holds the unbound pods that may use exactly the same nodes: they ask the same of a node, also of its
-// resources, and have the same places in sequences of node scope.
-type equivalenceClass struct {
-	nodeNeeds
-	key, requirementKey string
-	requirement         *requirement
-	requests            inventory.Resources
-	devices             inventory.Resources // those of the requests that a driver may have to bring, see room.go
-	queue               classQueue
-	nodes               placement.Nodes
-	room                int                   // for how many pods there is room on the nodes that are on the way, see room.go
-	closedBy            []placement.SlotCount // by need: the nodes on the way that are not open to it; nil if there is only one need
-	autoscaled          int                   // how many of the nodes that are on the way an autoscaler added
-
-	published classVerdict
-	dirty     bool // it will be looked at when the transaction is settled
-}
-
-// pin is the one node that a pod asks for. The pod has no equivalence class.
-type pin struct {
-	inventory.Pin
-	nodeNeeds
-	requests inventory.Resources // as reserved, see nodes.reserve
-}
-
-// classVerdict is as much of the verdicts on its pods as follows from their equivalence class.
-type classVerdict struct {
-	held       bool
-	by         *sequence // nil if it is not held
-	autoscaled bool      // an autoscaler added some node that is on the way to them while they are held
-	opened     uint64
-}
-
-// classQueue holds the pods of an equivalence class. Those that the room is for are kept apart from those for which it is too small.
-type classQueue struct {
-	fitting podHeap // the last of them on top
-	excess  podHeap // the first of them on top
-}
-
-// queuePlace is a pod's place in the queue of its equivalence class.
-type queuePlace struct {
-	index int32
-	fits  bool // the room is for the pod
-}
-
-// podHeap implements heap.Interface.
-type podHeap struct {
-	pods []*pod
-	last bool // on top is the last pod, and they have a room
+	return unplaced{nodes: nodes, pinned: map[inventory.Pin]map[*pod]struct{}{}, unpinned: map[membership]map[*pod]struct{}{}}
 }
 
 // questions are what is asked before something counts, and what is known of the answers.
@@ -360,7 +280,7 @@ type publishedPod struct {
 	*inventory.Pod               // the version that it is about
 	places         *[]membership // as of the pod
 	firstSeen      Question      // the same
-	nodeNeeds      *nodeNeeds    // nil if nothing keeps the pod from any node
+	kept           *[]membership // the same
 	held           atomic.Bool
 	releasedAt     atomic.Int64 // when it was held last, in nanoseconds; 0 while it is held, and if it never was. For metrics.
 
@@ -419,9 +339,9 @@ type verdict struct {
 
 	// nominated reports that it is held, and that a nomination keeps room for it which our scheduler has to give back.
 	nominated bool
-	// nodeNeeds are what keeps it from some nodes, of which one opened last in the transaction opened.
-	nodeNeeds *nodeNeeds
-	opened    uint64
+	// needs and opened are as of the pod.
+	needs  []membership
+	opened uint64
 	// lift are its gates that may be lifted.
 	lift []string
 }
@@ -435,6 +355,4 @@ type reason struct {
 	group int8
 	// missing is a sequence that it waits for and that does not exist; the rest is zero then.
 	missing spec.Missing
-	// onlyNodes reports that it waits for nothing but nodes on the way, and autoscaled that an autoscaler added one of them.
-	onlyNodes, autoscaled bool
 }

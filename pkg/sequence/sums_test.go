@@ -21,7 +21,6 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/inventory"
-	"example.com/podsequence/pkg/sequence/placement"
 	"example.com/podsequence/pkg/sequence/readiness"
 	"example.com/podsequence/pkg/sequence/spec"
 	. "example.com/podsequence/test/harness/builders"
@@ -41,49 +40,13 @@ func checkSums(e *Engine) error {
 			return fmt.Errorf("%s: %w", s.Key, err)
 		}
 	}
-	for _, c := range e.unplaced.requirements.classes {
-		if err := checkClass(e, c); err != nil {
-			return fmt.Errorf("the equivalence class %q: %w", c.key, err)
-		}
-	}
 	return checkPodIndexes(e)
 }
 
-// checkClass compares what each node is to an equivalence class, also to one that has no pods.
-func checkClass(e *Engine, c *equivalenceClass) error {
-	if idle := slices.Contains(e.unplaced.idle, c); idle != (c.queue.len() == 0) {
-		return fmt.Errorf("it is idle: %t, with %d pods", idle, c.queue.len())
-	}
-	want := &equivalenceClass{
-		nodeNeeds: c.nodeNeeds, requirement: c.requirement, requests: c.requests, devices: c.devices, nodes: placement.NewNodes(len(e.nodes.slots)),
-	}
-	for name, n := range e.nodes.byName {
-		if suits := c.requirement.Suits(&n.Node); suits != c.requirement.suitable.Has(n.slot) {
-			return fmt.Errorf("%s suits it: %t", name, suits)
-		} else if suits {
-			want.set(n, want.stateOn(n))
-		}
-		if now, was := want.nodes.At(n.slot), c.nodes.At(n.slot); now != was {
-			return fmt.Errorf("%s is %d, want %d", name, was, now)
-		}
-	}
-	for i, m := range c.needs {
-		if want.waitsFor(m) != c.waitsFor(m) {
-			return fmt.Errorf("it waits for need %d: %t", i, c.waitsFor(m))
-		}
-	}
-	if want.room != c.room {
-		return fmt.Errorf("its room is %d, want %d", c.room, want.room)
-	}
-	if want.autoscaled != c.autoscaled {
-		return fmt.Errorf("%d nodes on the way are of an autoscaler, want %d", c.autoscaled, want.autoscaled)
-	}
-	return nil
-}
-
-// checkPodIndexes compares which pods run on which node, and whose the pods of sequences are.
+// checkPodIndexes compares which pods run on which node, whose the pods of sequences are, and which sequences keep from nodes.
 func checkPodIndexes(e *Engine) error {
 	onNodes, owned := smallSets[string, *pod]{}, smallSets[types.UID, *pod]{}
+	unplaced := newUnplaced(&e.nodes)
 	for _, ns := range e.namespaces {
 		for _, p := range ns.pods {
 			if p.Bound() && !p.Failed && !p.Succeeded {
@@ -92,7 +55,22 @@ func checkPodIndexes(e *Engine) error {
 			if len(p.memberships()) > 0 && p.OwnerUID != "" {
 				owned.insert(p.OwnerUID, p)
 			}
+			needs := e.settings.needs(p)
+			for _, m := range needs {
+				if pin := p.Pin(); pin != (inventory.Pin{}) {
+					insert(unplaced.pinned, pin, p)
+				} else {
+					insert(unplaced.unpinned, m, p)
+				}
+			}
+			if !slices.Equal(needs, p.needs()) {
+				return fmt.Errorf("%s is kept from nodes by %v, want %v", p.Name, p.needs(), needs)
+			}
 		}
+	}
+	if !reflect.DeepEqual(unplaced.pinned, e.unplaced.pinned) || !reflect.DeepEqual(unplaced.unpinned, e.unplaced.unpinned) {
+		return fmt.Errorf("the pods that are kept from nodes are %d and %d, want %d and %d", len(e.unplaced.pinned), len(e.unplaced.unpinned),
+			len(unplaced.pinned), len(unplaced.unpinned))
 	}
 	if err := comparePods(onNodes, e.nodes.pods); err != nil {
 		return fmt.Errorf("pods of nodes: %w", err)

@@ -10,7 +10,6 @@ import (
 // transaction is one step of the engine: objects are entered one by one, and only then is it seen what that changes.
 type transaction struct {
 	Question        // about everything until this event
-	number   uint64 // of the transactions that were settled, with this one; 0 until settling begins
 	version  string // of this event; of what came late it is older than that of the question
 	// relisted reports that it is a list, which hides what happened since the last event before it.
 	relisted bool
@@ -19,11 +18,7 @@ type transaction struct {
 	// counted are members of which the facts changed, and demands those of which the facts or the pods did, see settleSums.
 	counted []member
 	demands []*demand
-	// dirtyClasses are those for which a node came, went, or became something else.
-	dirtyClasses []*equivalenceClass
-	// refresh are nodes that are to be looked at for an equivalence class when all domains stand where they will stand.
-	refresh []classNode
-	// dirtyPods are those whose verdict may be another one, beside the members of domains and equivalence classes.
+	// dirtyPods are those whose verdict may be another one, beside the members of domains.
 	dirtyPods []*pod
 	// emptyNodes are nodes on which nothing of a sequence is and where it may be elsewhere than before.
 	emptyNodes []emptyNodeChange
@@ -63,11 +58,6 @@ type podInSequence struct {
 	in *sequence
 }
 
-type classNode struct {
-	class *equivalenceClass
-	node  *node
-}
-
 // emptyNodeChange is a node on which nothing of a sequence is, and how far it was there before this transaction.
 type emptyNodeChange struct {
 	sequence *sequence
@@ -75,16 +65,16 @@ type emptyNodeChange struct {
 	before   placement.Standing
 }
 
+// nodeChange is a node, and how far a sequence was there before this transaction and is now.
+type nodeChange struct {
+	sequence    *sequence
+	node        string
+	before, now placement.Standing
+}
+
 func (tx *transaction) markDirty(d *domain) {
 	if d != nil && !d.dirty {
 		d.dirty = true
 		tx.dirtyDomains = append(tx.dirtyDomains, dirtyDomain{domain: d})
-	}
-}
-
-func (tx *transaction) markClassDirty(c *equivalenceClass) {
-	if !c.dirty {
-		c.dirty = true
-		tx.dirtyClasses = append(tx.dirtyClasses, c)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -258,15 +259,17 @@ type Placement struct {
 	engine *Engine
 	pod    *corev1.Pod
 	needs  []membership
+	// Pinned reports that the pod asks for one node. Then it may be scheduled at all only while that is open.
+	Pinned bool
 }
 
 // Placement returns nil if no sequence of node scope keeps the pod from any node. It waits for no event.
 func (e *Engine) Placement(object *corev1.Pod) *Placement {
 	seen, known := e.published.find(object)
-	if !known || seen.nodeNeeds == nil {
+	if !known || seen.kept == nil {
 		return nil
 	}
-	return &Placement{engine: e, pod: object, needs: seen.nodeNeeds.needs}
+	return &Placement{engine: e, pod: object, needs: seen.needs(), Pinned: seen.Pin().IsOne()}
 }
 
 // Open answers for one node at this moment. The Decision is held if the pod may not be placed there. It waits for no event.
@@ -274,7 +277,7 @@ func (p *Placement) Open(node string) report.Decision { return p.open(p.needsNow
 
 func (p *Placement) open(needs []membership, node string) report.Decision {
 	for _, m := range needs {
-		if t := m.sequence.publishedOn(node); t.State(m.group) != placement.Open {
+		if t := m.sequence.publishedOn(node); !t.IsOpen(m.group) {
 			return p.engine.closed(m, t, node)
 		}
 	}
@@ -310,20 +313,27 @@ func (p *Placement) needsNow() []membership {
 
 // closed says why a node is not open. What the group there lacks it says only if no event is under way.
 func (e *Engine) closed(m membership, t placement.Standing, node string) report.Decision {
-	s := m.sequence
-	d := m.heldOn(node)
-	switch {
-	case !t.Known:
-		d.Reason = report.HeldByUnknownNode
-	case t.Passed.Contains(s.groups[m.group].Awaited):
-		d.Reason = report.HeldBySuspension
-	case e.mu.TryRLock():
+	d := m.closed(t, node)
+	if d.Reason == report.HeldByGroup && e.mu.TryRLock() {
 		defer e.mu.RUnlock()
 		if n := e.nodes.byName[node]; n != nil {
-			s.describeOn(&d, n, e.now)
+			d.Group = m.group
+			m.sequence.describeOn(&d, n, e.now)
 		}
+	}
+	return d
+}
+
+// closed says which group a node that is not open waits for.
+func (m membership) closed(t placement.Standing, node string) report.Decision {
+	s, d := m.sequence, m.heldOn(node)
+	switch awaited := s.groups[m.group].Awaited; {
+	case !t.Known:
+		d.Reason = report.HeldByUnknownNode
+	case t.Passed.Contains(awaited):
+		d.Reason = report.HeldBySuspension
 	default:
-		d.Group = (s.groups[m.group].Awaited &^ t.Passed).First()
+		d.Group = (awaited &^ t.Passed).First()
 		d.Title = s.groups[d.Group].Title
 	}
 	return d
@@ -337,30 +347,45 @@ func (m membership) heldOn(node string) report.Decision {
 	}
 }
 
-// Few returns the nodes that are open to the pod if they are no more than limit. While an event is under way it does not
-// wait to find out. Nodes that lack devices are among them: the scheduler may know of devices that nodes do not list.
-func (p *Placement) Few(limit int) (nodes sets.Set[string], few bool) {
-	e := p.engine
-	if !e.mu.TryRLock() {
-		return nil, false
-	}
-	defer e.mu.RUnlock()
-
-	known, _ := e.find(p.pod)
-	switch {
-	case known.class != nil && known.class.nodes.Open+known.class.nodes.Lacking <= limit:
-		nodes = make(sets.Set[string], known.class.nodes.Open)
-		for _, state := range [2]placement.State{placement.Open, placement.LackingOpen} {
-			for slot := range known.class.nodes.In(state) {
-				nodes.Insert(e.nodes.slots[slot].Name)
-			}
+// OpenNodes returns the nodes that are open to the pod in the one of its sequences that leaves it the fewest. If that is none, why says in the
+// manner of a scheduler how many nodes wait for which groups. It looks at all nodes where some have opened or closed since it was last
+// called for such a pod, and waits for no event.
+func (p *Placement) OpenNodes() (nodes sets.Set[string], why string) {
+	for i, m := range p.needsNow() {
+		if open := m.openNodes(); i == 0 || len(open.names) < len(nodes) {
+			nodes, why = open.names, open.why
 		}
-		return nodes, true
-	case known.pin != nil:
-		nodes = e.unplaced.openNodesOfPin(known)
-		return nodes, len(nodes) <= limit
 	}
-	return nil, false
+	return nodes, why
+}
+
+// openNodes returns the nodes that are open to pods with this place. They are looked at anew if some may have opened or closed since.
+func (m membership) openNodes() *openNodes {
+	now := m.sequence.opens.Load()
+	if cached := m.sequence.groups[m.group].open.Load(); cached != nil && cached.opens == now {
+		return cached
+	}
+	nodes := &m.sequence.knowledge.published.nodes
+	open := &openNodes{opens: now, names: sets.Set[string]{}}
+	for name := range nodes.Range {
+		if m.sequence.publishedOn(name.(string)).IsOpen(m.group) {
+			open.names.Insert(name.(string))
+		}
+	}
+	if len(open.names) == 0 {
+		closed := map[string]int{}
+		for name := range nodes.Range {
+			closed[m.closed(m.sequence.publishedOn(name.(string)), name.(string)).FilterMessage()]++
+		}
+		var reasons []string
+		for message, count := range closed {
+			reasons = append(reasons, fmt.Sprintf("%d %s", count, message))
+		}
+		slices.Sort(reasons)
+		open.why = strings.Join(reasons, ", ")
+	}
+	m.sequence.groups[m.group].open.Store(open)
+	return open
 }
 
 // Need is a pod's place in a sequence of node scope that keeps it from some nodes.

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/inventory"
@@ -96,11 +97,10 @@ type unbound struct {
 	released  *Question // the same of when it last was released with gates to lift; nil if it was not
 	placed    Question  // the same of when what it belongs to last changed, in itself or in a sequence
 
-	// class holds the unbound pods with the same wants and the same places in sequences of node scope; nil for a pod that no such
-	// sequence keeps from any node, and for one that is pinned.
-	class      *equivalenceClass
-	pin        *pin
-	queuePlace queuePlace // in the class
+	// kept are its places in sequences of scope Node that keep it from some nodes, see needs; nil if none does.
+	kept *[]membership
+	// opened counts how often a node opened to it, so that it is to be tried again.
+	opened uint64
 
 	confirmed uint64 // a moment until which no change that matters to it is missing
 	published *publishedPod
@@ -166,7 +166,6 @@ type workload struct {
 // nodes are all nodes.
 type nodes struct {
 	byName map[string]*node
-	slots  []*node                        // each has a place of its own while it is there
 	hosts  map[string]map[string]struct{} // names of nodes by host name
 	listed bool                           // a list has said which nodes there are: others do not exist
 	// pods are those that have a node, which may not be known, and have not ended, by the name of the node.
@@ -180,12 +179,8 @@ func newNodes() nodes {
 // node is a node, and what it is to the engine.
 type node struct {
 	inventory.Node
-	slot       int       // its place in nodes.slots
-	autoscaled bool      // an autoscaler added it
 	seenAt     time.Time // when the engine came to know it
 	seenMoment uint64    // the engine's moment then
-	// taken is what pods that are bound there or pinned to it request, see room.go.
-	taken inventory.Resources
 }
 
 // failures are the sequences that remember failures, by the namespace of what failed: there its successors are created.
@@ -225,8 +220,11 @@ type sequence struct {
 	registeredAt uint64
 	// resumedSeen is when a suspension was lifted, as the engine saw it; zero if it saw none.
 	resumedSeen time.Time
-	// classes are those with unbound pods that this sequence, of scope Node, keeps from some nodes.
-	classes map[*equivalenceClass]struct{}
+	// opens counts what may have changed to which of its groups some node is open, see Placement.Open.
+	opens atomic.Uint64
+	// untried are the groups of which pods were not tried when a node opened to them, and retry is when they are: see tryOn.
+	untried spec.GroupSet
+	retry   progress.Alarm[*sequence]
 	// firstReleased reports that the first group had been released, so that being suspended does not hold it. Atomic, because it is read
 	// without a lock, see publishedOn.
 	firstReleased atomic.Bool
@@ -249,6 +247,13 @@ type sequence struct {
 	remembered  map[spec.NodeID]*v1alpha1.NodeMemory
 }
 
+// openNodes are the nodes that are open to pods with one place in a sequence. Nobody writes to them.
+type openNodes struct {
+	opens uint64 // as of the sequence, before they were looked at
+	names sets.Set[string]
+	why   string // there are none
+}
+
 // group is one pod group, and what the engine knows of it wherever it is.
 type group struct {
 	*spec.Group
@@ -263,6 +268,9 @@ type group struct {
 	// demands are the workloads whose pods this group selects.
 	demands map[*demand]struct{}
 
+	// open are the nodes that were open to it when somebody last looked, see Placement.OpenNodes.
+	open atomic.Pointer[openNodes]
+
 	// objects are what status says of the objects that the group waits for.
 	objects readiness.Objects
 
@@ -275,16 +283,11 @@ type group struct {
 	subjects, subjectsBefore []Subject
 }
 
-// nodeNeeds are what keeps unbound pods from some nodes.
-type nodeNeeds struct {
-	// needs are their places in sequences of node scope. No element is ever written to: who reads what is published reads them too.
-	needs []membership
-	// opened is the transaction in which a node last opened to them, see transaction.number.
-	opened uint64
-}
-
 // memberships are the pod's places, in no more than one group of a sequence. No element is ever written to.
 func (p *pod) memberships() []membership { return membershipsIn(p.places) }
+
+// needs are the pod's places that keep it from some nodes. No element is ever written to: who reads what is published reads them too.
+func (p *pod) needs() []membership { return membershipsIn(p.kept) }
 
 func membershipsIn(places *[]membership) []membership {
 	if places == nil {

@@ -58,7 +58,7 @@ var features = []feature{
 			"TestTheNextGroupWaitsUntilTheWaitIsOver", "TestTimeout", "TestContinuousHoldsNewPodsWhileAnEarlierGroupIsNotReady",
 			"TestReleasedPodsCarryTheProof", "TestTheProofKeepsProgress", "TestEdits")}},
 	{group: "PodSequence", name: "node scope", runs: []run{
-		of(sequences, "TestPodsGoToANodeOnceItsDriverIsReady", "TestADriverThatIsNotReadyAnyMore", "TestPodsAreNotHeldForNodesTheyCannotUse",
+		of(sequences, "TestPodsGoToANodeOnceItsDriverIsReady", "TestADriverThatIsNotReadyAnyMore", "TestPodsAreTriedOnceANodeOpens",
 			"TestNobodyIsEvictedWhereAPodMayNotGoYet", "TestStatusOfNodes")}},
 	{group: "PodSequence", name: "`dependsOn`, `skip`, `expectedPods`, `dryRun`", runs: []run{
 		of(sequences, "TestAGraphStartsInOrder", "TestNobodyWaitsForAGroupWithSkip", "TestAGroupExpectsSoManyPodsOfAnOwnerOfUnknownKind",

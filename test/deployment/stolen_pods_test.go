@@ -109,7 +109,7 @@ func patchingPodPart(name, subresource, patch string) attempt {
 // acceptedOfPods are writes that both programs make, by the very patches that they send.
 func acceptedOfPods(held *corev1.Pod) map[string]attempt {
 	lift := string(sequence.LiftPatch(sequence.Lift{UID: held.UID, Gates: []string{sequenceGate}, Proof: "proof"}))
-	waiting := string(sequence.WaitingPatch(held, corev1.PodReasonSchedulingGated, "waiting for group 1/3", time.Now()))
+	waiting := string(sequence.WaitingPatch(held, "waiting for group 1/3", time.Now()))
 	return map[string]attempt{
 		"to lift our gate and leave the proof": patchingPod("held", lift),
 		"to say what a pod waits for":          patchingPodStatus("held", waiting),

@@ -107,13 +107,13 @@ func TestNodesThatChangeWhilePodsWait(t *testing.T) {
 		s.makeReady(driver)
 		s.awaitBound("app")
 	})
-	t.Run("a node is cordoned, and is not waited for any more", func(t *testing.T) {
+	t.Run("a node is cordoned for a while", func(t *testing.T) {
 		s := newNodeStory(t, "a", "b")
 		s.Create(s.driverThenApp().Obj(), s.driver())
 		s.on("driver", "a")
 		s.on("driver", "b")
 		s.createPods(s.here("app", "app"))
-		s.awaitHeldFor("app", "they are starting on 2 of 2 suitable nodes")
+		s.awaitUnschedulable("app", `2 node(s) waiting for group 1/2 "Driver"`)
 		s.changeNode("a", cordoned)
 		s.expectUnplaced("app")
 		s.startOn("driver", "a")
@@ -123,13 +123,13 @@ func TestNodesThatChangeWhilePodsWait(t *testing.T) {
 		s.changeNode("a", func(n *corev1.Node) { n.Spec.Unschedulable = false })
 		s.awaitBound("app")
 	})
-	t.Run("a node is deleted, and is not waited for any more", func(t *testing.T) {
+	t.Run("a node is deleted, and another one comes", func(t *testing.T) {
 		s := newNodeStory(t, "a")
 		s.Create(s.driverThenApp().Obj(), s.driver())
 		s.on("driver", "a")
 		s.createPods(s.here("free", "app"), s.pinned("pinned", "app", "a"))
 		s.expectUnplaced("free", "pinned")
-		s.awaitHeldFor("free", "they are starting on 1 of 1 suitable nodes")
+		s.awaitUnschedulable("free", `1 node(s) waiting for group 1/2 "Driver"`)
 		s.Delete(s.getNode("a"))
 		s.awaitUnschedulable("free")
 		s.expectUnplaced("pinned")

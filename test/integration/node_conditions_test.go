@@ -22,7 +22,7 @@ func TestConditionsOfNodes(t *testing.T) {
 		s.Create(s.healthThenTraining().Obj())
 		s.createPods(s.pinned("on-a", "training", "a"), s.here("anywhere", "training"))
 		s.awaitHeldFor("on-a", "on node "+s.node("a")+": condition "+healthy+" is absent")
-		s.awaitHeldFor("anywhere", "they are starting on 2 of 2 suitable nodes")
+		s.awaitUnschedulable("anywhere", `2 node(s) waiting for group 1/2`)
 		s.awaitNodes("training", v1alpha1.NodeSummary{Total: 2, Waiting: 2}, map[string]string{
 			"a": "0 InProgress: condition " + healthy + " is absent", "b": "0 InProgress: condition " + healthy + " is absent",
 		})

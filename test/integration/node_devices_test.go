@@ -22,34 +22,6 @@ func (s *nodeStory) changeNodeStatus(name string, change func(*corev1.Node)) {
 	require.NoError(s, s.API.Status().Patch(s.Ctx, node, client.StrategicMergeFrom(before)))
 }
 
-// Pods that ask for a device name no node: they wait for the device plugin of the nodes that will have it, and not for a node that
-// will not.
-func TestPodsThatAskForADeviceWaitForItsPlugin(t *testing.T) {
-	slow.Test(t)
-	t.Parallel()
-	s := newNodeStory(t)
-	s.addNode("plain")
-	s.awaitTakesPods("plain")
-	s.Create(s.perNode("gpus").Label("Plugin", "tier", "driver").NodeSelector("example.com/gpu", "yes").Label("Application", "tier", "app").Obj(),
-		s.driver(func(p *corev1.PodSpec) { p.NodeSelector["example.com/gpu"] = "yes" }))
-
-	s.createPods(requesting(s.here("app", "app"), gpu, "1"))
-	s.awaitUnschedulable("app", "Insufficient example.com/gpu")
-
-	s.addNode("gpu", labelled("example.com/gpu", "yes"))
-	s.on("driver", "gpu")
-	s.awaitHeldFor("app", startingOnNode+" 1 of 1 suitable nodes; 1 other node lacks the example.com/gpu that the pod requests")
-	s.createPods(s.here("web", "app"))
-	s.awaitBound("web")
-
-	s.changeNodeStatus("gpu", with(gpu, "1"))
-	s.fenceNodes()
-	s.awaitHeldFor("app", startingOnNode)
-	s.expectUnplaced("app")
-	s.startOn("driver", "gpu")
-	s.awaitBound("app")
-}
-
 // A kubelet that is silent changes nothing about its pods: what is known of the node says why they are not ready.
 func TestStatusSaysThatANodeIsNotReady(t *testing.T) {
 	slow.Test(t)

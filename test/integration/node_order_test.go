@@ -1,16 +1,13 @@
 package integration
 
 import (
-	"slices"
 	"testing"
 
-	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/test/harness/slow"
 )
 
 // evenly spreads a workload's pods over nodes.
@@ -32,8 +29,7 @@ func TestPodsGoToANodeOnceItsDriverIsReady(t *testing.T) {
 		s.Create(s.deployment("app", "app", 6, evenly("app")))
 		s.expectSpread("app", map[string]int{"": 6})
 		for name := range s.podsOf("app") {
-			s.awaitHeldFor(name, `a node where all groups before group 2/2 "Application"`)
-			s.awaitHeldFor(name, "they are starting on 3 of 3 suitable nodes")
+			s.awaitUnschedulable(name, `3 node(s) waiting for group 1/2 "Driver" of PodSequence `+s.Namespace+"/storage")
 			break
 		}
 		s.startOn("driver", "b")
@@ -171,57 +167,5 @@ func TestPodsGoToANodeOnceItsDriverIsReady(t *testing.T) {
 		s.awaitSpread("web", both)
 		s.startOn("web", "a", "b")
 		s.awaitPhase("shop", v1alpha1.PhaseCompleted)
-	})
-}
-
-// A node whose driver is not coming must not keep pods from being seen by those who could help.
-func TestPodsAreNotHeldForNodesTheyCannotUse(t *testing.T) {
-	slow.Test(t)
-	t.Parallel()
-	t.Run("a DaemonSet that does not tolerate a node is not waited for there", func(t *testing.T) {
-		s := newNodeStory(t)
-		s.addNode("odd", tainted("example.com/odd"))
-		s.awaitTakesPods("odd")
-		tolerant := func(p *st.PodWrapper) *st.PodWrapper {
-			p.Spec.Tolerations = append(p.Spec.Tolerations, corev1.Toleration{Key: "example.com/odd", Operator: corev1.TolerationOpExists})
-			return p
-		}
-		s.Create(s.driverThenApp().Obj(), s.driver())
-		s.createPods(tolerant(s.here("free", "app")))
-		s.awaitUnschedulable("free", "node(s) waiting for group")
-		s.addNode("even")
-		s.startOn("driver", "even")
-		s.awaitBound("free")
-		assert.Equal(s, s.node("even"), s.getPod("free").Spec.NodeName)
-	})
-	t.Run("a tainted node with an unready driver", func(t *testing.T) {
-		s := newNodeStory(t)
-		s.addNode("tainted", tainted("example.com/maintenance"))
-		everywhere := func(spec *corev1.PodSpec) {
-			spec.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
-		}
-		s.Create(s.driverThenApp().Obj(), s.driver(everywhere))
-		s.on("driver", "tainted")
-		s.createPods(s.here("app", "app"))
-		s.awaitUnschedulable("app", "untolerated taint(s)")
-		s.changeNode("tainted", func(n *corev1.Node) {
-			n.Spec.Taints = slices.DeleteFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == "example.com/maintenance" })
-		})
-		s.expectUnplaced("app")
-		s.startOn("driver", "tainted")
-		s.awaitBound("app")
-	})
-	t.Run("no node at all: an autoscaler sees the pod, and adds one", func(t *testing.T) {
-		s := newNodeStory(t)
-		s.Create(s.driverThenApp().Obj(), s.driver(), s.deployment("app", "app", 2))
-		s.awaitSpread("app", map[string]int{"": 2})
-		for name := range s.podsOf("app") {
-			s.awaitUnschedulable(name, "didn't match Pod's node affinity/selector")
-		}
-		s.addNode("new")
-		driver := s.on("driver", "new")
-		s.expectSpread("app", map[string]int{"": 2})
-		s.makeReady(driver)
-		s.awaitSpread("app", map[string]int{"new": 2})
 	})
 }

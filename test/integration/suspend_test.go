@@ -78,7 +78,7 @@ func TestSuspendWinsOverDryRun(t *testing.T) {
 	s.awaitCondition("shop", v1alpha1.ConditionDryRun, metav1.ConditionTrue, v1alpha1.ReasonDryRun)
 }
 
-// Where no driver is on the way a pod that waits for one is scheduled, so that an autoscaler sees it, and loses its gate for that.
+// A pod that is not pinned to a node is tried while no node is open, and loses its gate for that.
 func TestAGateThatIsLiftedReleasesNothingOnNodesOfASuspendedSequence(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()

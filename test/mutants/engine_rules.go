@@ -80,10 +80,6 @@ func ofReadiness() []mutant {
 			"on nodes a lost pod is not waited for", engine, ""},
 		{readinessPath + "demand.go", "ready = min(ready, d.ReadyWhereDue())", "_ = d.ReadyWhereDue()",
 			"a pod of a DaemonSet on a node that it lost stands in for another", engine, ""},
-		{enginePath + "equivalenceclass.go", "v.autoscaled = c.autoscaled > 0", "v.autoscaled = false",
-			"a pod is not told that it waits for a node of an autoscaler now", engine, ""},
-		{enginePath + "room.go", "(more != 0 || before.autoscaled != now.autoscaled)", "more != 0",
-			"a label by which an autoscaler marks a node counts only from the start", engine, ""},
 		{enginePath + "domain.go", "at.Before(n.Object.CreationTimestamp.Time)", "at.Before(time.Time{})",
 			"a timeout that is over for a node never comes on another node of its name", engine, ""},
 		{enginePath + "evaluate.go", "since.Before(d.nodeCreatedAt())", "since.IsZero()",
@@ -100,6 +96,8 @@ func ofReadiness() []mutant {
 			"a pod takes what it asks for as a whole, and not what it has", inventories, ""},
 		{inventoryPath + "taken.go", "areSame(before.Status.AllocatedResources, now.Status.AllocatedResources) && requestSame(before.Status.Resources, now.Status.Resources) &&", "",
 			"a pod that was resized as a whole takes what it took", inventories, ""},
+		{enginePath + "podgroup.go", "slices.Min(slices.Collect(maps.Values(groups))) < minimum", "minimum < 0",
+			"nobody says that a later group has too few pods of a PodGroup", engine, ""},
 		{readinessPath + "demand.go", "Ready: min(ready, need)}", "Ready: ready}",
 			"a surplus of one workload covers a gap of another", engine, ""},
 		{inventoryPath + "workload.go", "if w.AllCurrent || w.Revision == revision {", "if w.Kind != KindDaemonSet || w.AllCurrent || w.Revision == revision {",
@@ -165,8 +163,8 @@ func ofReadiness() []mutant {
 			"a Job is expected to have more pods at once than it may", engine, ""},
 		{inventoryPath + "version.go", "return err != nil || order > 0", "return err != nil || order != 0",
 			"an older version of an object takes the place of a newer one", engine, ""},
-		{inventoryPath + "pod.go", "return p.SameMembership(other) && p.Wants().Equal(other.Wants())", "return p.SameMembership(other)",
-			"what was said of a pod is said of it though it tolerates other nodes since", engine, ""},
+		{inventoryPath + "pod.go", "return p.SameMembership(other) && p.Pin() == other.Pin()", "return p.SameMembership(other)",
+			"what was said of a pod is said of it though it asks for another node since", engine, ""},
 	}
 }
 

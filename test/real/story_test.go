@@ -3,6 +3,7 @@ package real
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -139,11 +140,18 @@ func (s *story) awaitHeld(prefix string, count int) {
 	s.Await(fmt.Sprintf("%d pods %s to be held", count, prefix), func() bool {
 		held := 0
 		for _, pod := range s.pods(prefix) {
-			if pod.Spec.NodeName == "" && cluster.IsHeld(&pod) {
+			if pod.Spec.NodeName == "" && (cluster.IsHeld(&pod) || isTried(&pod)) {
 				held++
 			}
 		}
 		return held >= count
+	})
+}
+
+// isTried reports whether a pod that is not pinned to a node says that it waits for its group on all of them.
+func isTried(p *corev1.Pod) bool {
+	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodScheduled && c.Reason == corev1.PodReasonUnschedulable && strings.Contains(c.Message, "node(s) waiting for group")
 	})
 }
 

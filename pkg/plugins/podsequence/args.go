@@ -33,11 +33,6 @@ type Args struct {
 	// a readiness probe, 0 to 3600 seconds; 0 for not at all. Give the controller the same. Defaults to 5.
 	UnprobedReadySeconds *int32 `json:"unprobedReadySeconds,omitempty"`
 
-	// AutoscaledNodes are labels of nodes that an autoscaler adds. A pod that is held for such a node, where earlier groups are starting,
-	// is Unschedulable and not SchedulingGated, so that the autoscaler counts it there. Defaults to Karpenter's karpenter.sh/nodepool;
-	// an empty list turns this off.
-	AutoscaledNodes *[]string `json:"autoscaledNodes,omitempty"`
-
 	// ExplainWaits writes into the PodScheduled condition of held pods what they wait for, and an event on those that are held for
 	// ten seconds. Defaults to true.
 	ExplainWaits *bool `json:"explainWaits,omitempty"`
@@ -45,9 +40,6 @@ type Args struct {
 
 // DefaultGatePrefix is the only prefix allowed when the arguments name none.
 const DefaultGatePrefix = "podsequence.example.com/"
-
-// KarpenterNodePool is the label of the nodes that Karpenter adds.
-const KarpenterNodePool = "karpenter.sh/nodepool"
 
 // parseArgs decodes, defaults and validates the arguments. An unknown field is an error: it is a misspelt one.
 func parseArgs(obj runtime.Object) (Args, error) {
@@ -66,9 +58,6 @@ func parseArgs(obj runtime.Object) (Args, error) {
 	}
 	if args.UnprobedReadySeconds == nil {
 		args.UnprobedReadySeconds = new(int32(sequence.DefaultUnprobedReadySeconds))
-	}
-	if args.AutoscaledNodes == nil {
-		args.AutoscaledNodes = &[]string{KarpenterNodePool}
 	}
 	if args.ExplainWaits == nil {
 		explain := true
@@ -89,11 +78,6 @@ func (a Args) validate() error {
 	if problems := validation.IsDNS1123Label(a.InstallationNamespace); len(problems) > 0 {
 		errs = append(errs, fmt.Errorf("installationNamespace: %q is not the name of a namespace: %s", a.InstallationNamespace, problems[0]))
 	}
-	for i, label := range *a.AutoscaledNodes {
-		if problems := validation.IsQualifiedName(label); len(problems) > 0 {
-			errs = append(errs, fmt.Errorf("autoscaledNodes[%d]: %q is not the name of a label: %s", i, label, problems[0]))
-		}
-	}
 	if seconds := *a.UnprobedReadySeconds; seconds < 0 || seconds > sequence.MaxUnprobedReadySeconds {
 		errs = append(errs, fmt.Errorf("unprobedReadySeconds: %d must be from 0 to %d", seconds, sequence.MaxUnprobedReadySeconds))
 	}
@@ -108,7 +92,7 @@ func (a Args) isOwn(pod *v1.Pod) bool {
 
 func (a Args) equal(other Args) bool {
 	return slices.Equal(a.GatePrefixes, other.GatePrefixes) && a.InstallationNamespace == other.InstallationNamespace &&
-		slices.Equal(*a.AutoscaledNodes, *other.AutoscaledNodes) && *a.ExplainWaits == *other.ExplainWaits && *a.UnprobedReadySeconds == *other.UnprobedReadySeconds
+		*a.ExplainWaits == *other.ExplainWaits && *a.UnprobedReadySeconds == *other.UnprobedReadySeconds
 }
 
 // unprobedReady returns UnprobedReadySeconds as a duration.

@@ -9,18 +9,17 @@ import (
 )
 
 func TestParseArgs(t *testing.T) {
-	karpenter := &[]string{KarpenterNodePool}
 	tests := map[string]struct {
 		raw       string
 		want      Args
 		wantError string
 	}{
 		"no arguments have defaults": {
-			raw: ``, want: Args{GatePrefixes: []string{DefaultGatePrefix}, InstallationNamespace: "podsequence-system", ExplainWaits: new(true), UnprobedReadySeconds: new(int32(5)), AutoscaledNodes: karpenter},
+			raw: ``, want: Args{GatePrefixes: []string{DefaultGatePrefix}, InstallationNamespace: "podsequence-system", ExplainWaits: new(true), UnprobedReadySeconds: new(int32(5))},
 		},
 		"arguments given are kept": {
-			raw:  `{"gatePrefixes": ["a.example.com/", "b.example.com/"], "installationNamespace": "ordering", "explainWaits": false, "unprobedReadySeconds": 0, "autoscaledNodes": []}`,
-			want: Args{GatePrefixes: []string{"a.example.com/", "b.example.com/"}, InstallationNamespace: "ordering", ExplainWaits: new(false), UnprobedReadySeconds: new(int32(0)), AutoscaledNodes: &[]string{}},
+			raw:  `{"gatePrefixes": ["a.example.com/", "b.example.com/"], "installationNamespace": "ordering", "explainWaits": false, "unprobedReadySeconds": 0}`,
+			want: Args{GatePrefixes: []string{"a.example.com/", "b.example.com/"}, InstallationNamespace: "ordering", ExplainWaits: new(false), UnprobedReadySeconds: new(int32(0))},
 		},
 		"a misspelt argument is told": {
 			raw: `{"gatePrefix": ["a.example.com/"]}`, wantError: `unknown field "gatePrefix"`,
@@ -39,9 +38,6 @@ func TestParseArgs(t *testing.T) {
 		},
 		"a time of more than an hour is refused": {
 			raw: `{"unprobedReadySeconds": 3601}`, wantError: `unprobedReadySeconds: 3601 must be from 0 to 3600`,
-		},
-		"a label that is none is told": {
-			raw: `{"autoscaledNodes": ["eks.amazonaws.com/nodegroup", "a b"]}`, wantError: `autoscaledNodes[1]: "a b" is not the name of a label`,
 		},
 		"a prefix that is no name is told": {
 			raw: `{"gatePrefixes": ["A B/"]}`, wantError: `gatePrefixes[0]: "A B/"`,

@@ -2,6 +2,7 @@ package podsequence
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	v1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -96,7 +98,7 @@ func TestANodeThatClosesAfterItWasChosen(t *testing.T) {
 			s.comesBack(app)
 			assert.Empty(t, bindings)
 		})
-		t.Run(point+": the pod is held when all nodes close, and comes back when one opens", func(t *testing.T) {
+		t.Run(point+": the pod is unschedulable when all nodes close, and comes back when one opens", func(t *testing.T) {
 			s, app := newApp(t)
 			bindings := s.binds()
 			set(s, func(string) {
@@ -104,6 +106,8 @@ func TestANodeThatClosesAfterItWasChosen(t *testing.T) {
 				s.driver("n2", "7", v1.ConditionFalse)
 			})
 			s.tryOne()
+			s.comesBack(app)
+			assert.ErrorContains(t, s.tryOne().AsError(), `2 node(s) waiting for group 1/2 "Driver" of PodSequence shop/storage`)
 			assert.Empty(t, s.active())
 			assert.Empty(t, s.queue.PodsInBackoffQ())
 			assert.Len(t, s.queue.UnschedulablePods(), 1)
@@ -237,4 +241,33 @@ func TestAPodThatIsRefusedForNewLabelsComesBackThoughNothingOpens(t *testing.T) 
 	assert.ErrorContains(t, s.tryOne().AsError(), "labels of the node have just changed")
 	s.act(s.engine.ApplyNode(relabelled))
 	s.comesBack(app)
+}
+
+// To filter thousands of nodes for each of thousands of pods would keep the scheduler from all others.
+func TestWithManyNodesAPodIsRefusedBeforeTheyAreFiltered(t *testing.T) {
+	s := newStage(t)
+	names := make([]string, manyNodes)
+	for i := range names {
+		names[i] = fmt.Sprint("n", i)
+	}
+	s.nodes(names...)
+	for _, node := range names {
+		s.driver(node, "6", v1.ConditionFalse)
+	}
+	app := pod("app", "7").Label("tier", "app").Obj()
+	s.act(s.engine.ApplyPod(app))
+	s.deliver(app)
+	require.Equal(t, []string{"app"}, s.active(), "it is tried, not held")
+	assert.EqualError(t, s.tryOne().AsError(), `0/100 nodes are available: 100 node(s) waiting for group 1/2 "Driver" of PodSequence shop/storage. `+
+		`preemption: 0/100 nodes are available: 100 Preemption is not helpful for scheduling.`)
+	assert.Len(t, s.queue.UnschedulablePods(), 1)
+
+	s.driver("n7", "8", v1.ConditionTrue)
+	s.comesBack(app)
+	result, status := s.holder.preFilter(framework.NewCycleState(), app, manyNodes)
+	require.True(t, status.IsSuccess())
+	assert.Equal(t, sets.New("n7"), result.NodeNames, "only these are filtered")
+	bindings := s.binds()
+	s.ScheduleOne(t.Context())
+	assert.Equal(t, "n7", (<-bindings).Target.Name)
 }

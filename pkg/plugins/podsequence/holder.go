@@ -24,11 +24,10 @@ import (
 // holder holds the pods of one scheduler, whatever the number of its profiles: it answers for them from the engine, and
 // releases those that the engine says may be scheduled.
 type holder struct {
-	args    Args
-	handle  fwk.Handle
-	pods    listersv1.PodLister
-	nodeUse *nodeUse
-	clock   *servertime.Clock
+	args   Args
+	handle fwk.Handle
+	pods   listersv1.PodLister
+	clock  *servertime.Clock
 
 	// profiles are the scheduler names that this holder acts for. They are complete before run begins: the framework
 	// makes all profiles before it starts any informer.
@@ -102,9 +101,6 @@ func holderFor(ctx context.Context, handle fwk.Handle, args Args) (*holder, erro
 	pods := factory.Core().V1().Pods()
 	h := newHolder(args, pods.Lister(), handle.ProfileName())
 	h.handle = handle
-	if _, err := pods.Informer().AddEventHandler(h.nodeUse); err != nil {
-		return nil, fmt.Errorf("watch what pods take on nodes: %w", err)
-	}
 	holders[factory] = h
 	nodesSynced, podsSynced := factory.Core().V1().Nodes().Informer().HasSyncedChecker().Done(), pods.Informer().HasSyncedChecker().Done()
 	go func() {
@@ -118,7 +114,7 @@ func holderFor(ctx context.Context, handle fwk.Handle, args Args) (*holder, erro
 
 func newHolder(args Args, pods listersv1.PodLister, profile string) *holder {
 	return &holder{
-		args: args, pods: pods, nodeUse: newNodeUse(), clock: servertime.New(klog.Background()), profiles: sets.New(profile),
+		args: args, pods: pods, clock: servertime.New(klog.Background()), profiles: sets.New(profile),
 		refusedBeforeStart: map[types.UID]*v1.Pod{}, early: map[types.UID]earlyPod{},
 		binds: make(chan struct{}, maxBindsAtOnce),
 	}
@@ -138,7 +134,6 @@ func (h *holder) run(ctx context.Context, nodesSynced, podsSynced <-chan struct{
 		GatePrefixes:          h.args.GatePrefixes,
 		InstallationNamespace: h.args.InstallationNamespace,
 		UnprobedReady:         h.args.unprobedReady(),
-		AutoscaledNodes:       *h.args.AutoscaledNodes,
 	})
 	f := &feeding{engine: engine}
 	config := rest.CopyConfig(h.handle.KubeConfig())
@@ -161,11 +156,6 @@ func (h *holder) run(ctx context.Context, nodesSynced, podsSynced <-chan struct{
 	running.Go(func() {
 		if await(ctx, podsSynced) {
 			f.writer.Run(ctx)
-		}
-	})
-	running.Go(func() {
-		if await(ctx, podsSynced) { // not once for each pod of the first list
-			h.nodeUse.publish(ctx, source.ApplyNodeUse)
 		}
 	})
 	source.Run(ctx)

@@ -17,9 +17,9 @@ type placement struct{ *sequence.Placement }
 func (p placement) Clone() fwk.StateData { return p }
 
 const (
-	// To name the nodes saves filtering all others, but the message of a pod that fits on none of them then no longer
-	// says what the others lack. So it pays only when there are many nodes, and few of them are open. To a pod with the
-	// name of its host in a node selector these are one: without a name from us the scheduler would filter them all.
+	// To name the open nodes saves filtering all others, but the message of a pod that fits on none of them then no longer says what the
+	// others lack. So it pays only when there are many nodes, and few of them are open. While none is, a pod is refused without filtering.
+	// A pod that asks for one node is narrowed to it by the plugin NodeAffinity.
 	manyNodes = 100
 	fewInMany = 10 // one in so many is few
 )
@@ -34,11 +34,14 @@ func (h *holder) preFilter(state fwk.CycleState, pod *v1.Pod, nodes int) (*fwk.P
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
 	state.Write(stateKey, placement{found})
-	if nodes < manyNodes {
+	if nodes < manyNodes || found.Pinned {
 		return nil, nil
 	}
-	if names, few := found.Few(nodes / fewInMany); few && len(names) > 0 {
-		return &fwk.PreFilterResult{NodeNames: names}, nil
+	switch open, why := found.OpenNodes(); {
+	case len(open) == 0 && why != "":
+		return nil, unschedulable(why)
+	case len(open) > 0 && len(open) <= nodes/fewInMany:
+		return &fwk.PreFilterResult{NodeNames: open}, nil
 	}
 	return nil, nil
 }

@@ -30,7 +30,8 @@ const (
 	Free Rule = iota
 	// ByGroup is a pod that the sequence holds until it releases the pod's group.
 	ByGroup
-	// ByNode is a pod that the sequence keeps from the nodes on which it has not released the pod's group. See Nodes.
+	// ByNode is a pod that the sequence keeps from the nodes on which it has not released the pod's group. It must wait while that is the one
+	// node that it asks for; any other pod is tried.
 	ByNode
 	// Unsupported is a pod that keeps its gate: whoever places it does not know on which nodes the sequence has released its group.
 	Unsupported
@@ -61,8 +62,7 @@ func (f Facts) waitsForNothing() bool { return !f.Waits && !f.Suspended }
 func (f Facts) IsRevocable() bool { return !f.DryRun && f.Waits && (f.PerNode || f.Continuous) }
 
 // Proves reports whether it proves that the groups before were passed that the pod got a node, or only that its gates were lifted.
-// In scope Node the latter proves something only of a pod that waits for nothing: others are also let through where no node is open
-// and none will be, see Nodes.
+// In scope Node the latter proves something only of a pod that waits for nothing: others are tried although no node is open.
 func (f Facts) Proves(hasNode bool) bool {
 	return !f.DryRun && (!f.PerNode || hasNode || f.waitsForNothing())
 }

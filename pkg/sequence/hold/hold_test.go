@@ -85,26 +85,6 @@ func TestProof(t *testing.T) {
 	}
 }
 
-func TestNodes(t *testing.T) {
-	tests := map[string]struct {
-		nodes Nodes
-		want  bool
-	}{
-		"a pod without any node is shown to autoscalers":                {Nodes{Room: true}, false},
-		"a pod waits for a node on the way":                             {Nodes{OnTheWay: true, Room: true}, true},
-		"it does not wait if one is open":                               {Nodes{Open: true, OnTheWay: true, Room: true}, false},
-		"one that does not fit there is shown to autoscalers":           {Nodes{OnTheWay: true}, false},
-		"a pinned pod waits for its node":                               {Nodes{Pinned: true, OnTheWay: true}, true},
-		"it does so though the node may never come so far":              {Nodes{Pinned: true}, true},
-		"a pinned pod goes to its node when that is open":               {Nodes{Pinned: true, Open: true}, false},
-		"whether it fits there is for the scheduler to say":             {Nodes{Pinned: true, Open: true, Room: true}, false},
-		"it does so though another node of its host name is on the way": {Nodes{Pinned: true, Open: true, OnTheWay: true, Room: true}, false},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) { assert.Equal(t, test.want, test.nodes.Hold()) })
-	}
-}
-
 func TestReleased(t *testing.T) {
 	const reached, before = spec.GroupSet(0b0111), spec.GroupSet(0b1001)
 	tests := map[string]struct {

@@ -15,7 +15,7 @@ type Node struct {
 	Name            string
 	ResourceVersion string
 	Object          *corev1.Node // with nothing but what decides who may run there
-	Allocatable     Resources    // what it offers; nil if it has not said yet
+	MaxPods         int          // how many pods it may have; 0 if it has not said yet
 
 	BootID string // of its present boot; empty if it has not said yet
 	// BootedAt is when its kubelet reported the present boot, by its own clock, or, if that was later, when it had last reported
@@ -51,7 +51,7 @@ func notReady(conditions []corev1.NodeCondition) NodeNotReady {
 // ViewNode reads the facts of a node.
 func ViewNode(object *corev1.Node) Node {
 	n := Node{
-		Name: object.Name, ResourceVersion: object.ResourceVersion, Allocatable: ResourcesOf(object.Status.Allocatable),
+		Name: object.Name, ResourceVersion: object.ResourceVersion, MaxPods: int(object.Status.Allocatable.Pods().Value()),
 		NotReady: notReady(object.Status.Conditions), conditions: viewConditions(object),
 		Object: &corev1.Node{
 			ObjectMeta: metav1.ObjectMeta{
@@ -72,7 +72,7 @@ func (n *Node) LookedAt(now time.Time) { n.lookedAt = TimestampOf(now.Truncate(t
 func (n *Node) Same(other *Node) bool {
 	was, is := n.Object, other.Object
 	return was.UID == is.UID && maps.Equal(was.Labels, is.Labels) && was.Spec.Unschedulable == is.Spec.Unschedulable &&
-		equality.Semantic.DeepEqual(was.Spec.Taints, is.Spec.Taints) && n.Allocatable.Equal(other.Allocatable) &&
+		equality.Semantic.DeepEqual(was.Spec.Taints, is.Spec.Taints) && n.MaxPods == other.MaxPods &&
 		n.BootID == other.BootID && n.BootedAt.Equal(other.BootedAt) && n.NotReady == other.NotReady
 }
 

@@ -2,13 +2,11 @@ package inventory
 
 import (
 	"slices"
-	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	corev1helpers "k8s.io/component-helpers/scheduling/corev1"
 
 	"example.com/podsequence/pkg/podgroups"
 )
@@ -72,7 +70,7 @@ type common struct {
 
 	gates     []string
 	podGroups []podgroups.Reference
-	wants     *NodeRequirement // nil once it has a node
+	pin       *Pin // nil if it asks for no node in particular, and once it has one
 }
 
 var noPod = &Pod{common: &common{}}
@@ -81,17 +79,9 @@ var noPod = &Pod{common: &common{}}
 func NoPod() *Pod { return noPod }
 
 // ViewPod reads the facts of a pod.
-func ViewPod(p *corev1.Pod) Pod { return viewPod(p, RequestsOf) }
-
-// ViewPodToMatch reads the facts of a pod but for what it requests: to add that up takes longer than all the rest, and does not decide to
-// which groups the pod belongs.
-func ViewPodToMatch(p *corev1.Pod) Pod {
-	return viewPod(p, func(*corev1.Pod) Resources { return nil })
-}
-
-func viewPod(p *corev1.Pod, requests func(*corev1.Pod) Resources) Pod {
+func ViewPod(p *corev1.Pod) Pod {
 	view := Pod{
-		common:          viewCommon(p, requests),
+		common:          viewCommon(p),
 		Name:            p.Name,
 		UID:             p.UID,
 		ResourceVersion: p.ResourceVersion,
@@ -192,24 +182,14 @@ func boundAt(p *corev1.Pod) time.Time {
 }
 
 // wasTried reports whether a scheduler has looked for a node, and found none. Of a pod that is held the condition says SchedulingGated:
-// the API server sets it for a pod that is created with gates, and whoever holds a pod sets it for any other, or WaitingForNode.
+// the API server sets it for a pod that is created with gates, and whoever holds a pod sets it for any other.
 func wasTried(p *corev1.Pod) bool { return slices.ContainsFunc(p.Status.Conditions, TellsTried) }
 
 // TellsTried reports whether a condition says that a scheduler has looked for a node, and found none. Whoever holds such a pod again
 // says something else in its place, but keeps this on record as lastProbeTime, which nobody else sets.
 func TellsTried(c corev1.PodCondition) bool {
 	return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse &&
-		(c.Reason == corev1.PodReasonUnschedulable && !WaitsForNode(c) || c.Reason == corev1.PodReasonSchedulerError || !c.LastProbeTime.IsZero())
-}
-
-// WaitingForNode begins the message of a pod that is held for nodes where earlier groups are starting.
-const WaitingForNode = "waiting for a node where "
-
-// WaitsForNode reports whether whoever holds a pod says that it is Unschedulable, and no scheduler does: so that an autoscaler counts it on
-// the node that it waits for.
-func WaitsForNode(c corev1.PodCondition) bool {
-	return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse && c.Reason == corev1.PodReasonUnschedulable &&
-		strings.HasPrefix(c.Message, WaitingForNode)
+		(c.Reason == corev1.PodReasonUnschedulable || c.Reason == corev1.PodReasonSchedulerError || !c.LastProbeTime.IsZero())
 }
 
 func latest(a, b time.Time) time.Time {
@@ -219,13 +199,15 @@ func latest(a, b time.Time) time.Time {
 	return a
 }
 
-func viewCommon(p *corev1.Pod, requests func(*corev1.Pod) Resources) *common {
+func viewCommon(p *corev1.Pod) *common {
 	c := &common{Namespace: p.Namespace, SchedulerName: p.Spec.SchedulerName, podGroups: podgroups.Of(p)}
 	for _, gate := range p.Spec.SchedulingGates {
 		c.gates = append(c.gates, gate.Name)
 	}
 	if p.Spec.NodeName == "" {
-		c.wants = &NodeRequirement{p.Spec.NodeSelector, p.Spec.Affinity, p.Spec.Tolerations, requests(p), corev1helpers.PodPriority(p)}
+		if pin := pinOf(&p.Spec); pin.IsOne() {
+			c.pin = &pin
+		}
 	}
 	return c
 }
@@ -312,8 +294,13 @@ func (c *common) HasGate(name string) bool { return slices.Contains(c.gates, nam
 // PodGroups returns the PodGroups that the pod names.
 func (c *common) PodGroups() []podgroups.Reference { return c.podGroups }
 
-// Wants returns where the pod may be placed; nil once it has a node.
-func (c *common) Wants() *NodeRequirement { return c.wants }
+// Pin returns the one node that the pod asks for; zero if it asks for none in particular, and once it has one.
+func (c *common) Pin() Pin {
+	if c.pin == nil {
+		return Pin{}
+	}
+	return *c.pin
+}
 
 // ProofMarks returns which sequences released the pod, and in which groups; empty if nothing proves a release.
 func (p *Pod) ProofMarks() []string { return p.proof.list() }
@@ -325,9 +312,9 @@ func (p *Pod) SameMembership(other *Pod) bool {
 }
 
 // SameVerdict reports whether what is said of one version of a pod without a node holds for the other: both belong to the same
-// groups, and may use the same nodes.
+// groups, and ask for the same node.
 func (p *Pod) SameVerdict(other *Pod) bool {
-	return p.SameMembership(other) && p.Wants().Equal(other.Wants())
+	return p.SameMembership(other) && p.Pin() == other.Pin()
 }
 
 // CountsAs reports whether another version of the pod differs in nothing that any sequence looks at. To count it anew would take
@@ -337,5 +324,5 @@ func (p *Pod) CountsAs(other *Pod) bool {
 		p.Mirror == other.Mirror && p.Failed == other.Failed && p.Succeeded == other.Succeeded && p.Ready == other.Ready &&
 		p.BeforeBoot() == other.BeforeBoot() && p.nodeGone == other.nodeGone && p.nodeCreatedAt == other.nodeCreatedAt && p.Unprobed == other.Unprobed && p.Crashing == other.Crashing &&
 		p.ReadySince() == other.ReadySince() && p.ReadyAt == other.ReadyAt && p.CreatedAt == other.CreatedAt && p.proof == other.proof &&
-		slices.Equal(p.Gates(), other.Gates()) && p.Wants().Equal(other.Wants())
+		slices.Equal(p.Gates(), other.Gates()) && p.Pin() == other.Pin()
 }

@@ -1,13 +1,10 @@
 package inventory
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"example.com/podsequence/pkg/intern"
 )
@@ -75,7 +72,7 @@ func (s *Interner) set(object map[string]string, pod string) *labelSet {
 // equal reports whether both say the same.
 func (c *common) equal(other *common) bool {
 	return c.Namespace == other.Namespace && c.SchedulerName == other.SchedulerName && slices.Equal(c.gates, other.gates) &&
-		slices.Equal(c.podGroups, other.podGroups) && c.wants.Equal(other.wants)
+		slices.Equal(c.podGroups, other.podGroups) && c.Pin() == other.Pin()
 }
 
 // key is the same for pods that have the same.
@@ -92,16 +89,9 @@ func (c *common) key() string {
 		key.WriteByte(1)
 		key.WriteString(group.String())
 	}
-	if c.wants != nil {
-		spec := corev1.PodSpec{NodeSelector: c.wants.NodeSelector, Affinity: c.wants.Affinity, Tolerations: c.wants.Tolerations}
-		encoded, err := spec.Marshal() // a map in the order of its keys
-		if err != nil {
-			panic(fmt.Sprintf("marshalling a pod's own fields cannot fail: %v", err))
-		}
+	if c.pin != nil {
 		key.WriteByte(2)
-		key.Write(encoded)
-		key.WriteString(c.wants.Requests.Key())
-		key.WriteString(strconv.Itoa(int(c.wants.Priority)))
+		key.WriteString(strconv.Quote(c.pin.Node) + strconv.Quote(c.pin.Host))
 	}
 	return key.String()
 }

@@ -20,16 +20,15 @@ var waitingPods = map[string]func(*corev1.Pod){
 	"a gate of both names": func(p *corev1.Pod) { p.Spec.SchedulingGates = []corev1.PodSchedulingGate{{Name: "ab"}} },
 	// No API server checks the name of a scheduler.
 	"a scheduler whose name reads like a gate": func(p *corev1.Pod) { p.Spec.SchedulerName = "ours\x00a" },
-	"a node selector":                          func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"a": "b"} },
-	"two labels of a node":                     func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"a": "b", "c": "d"} },
-	"a toleration":                             func(p *corev1.Pod) { p.Spec.Tolerations = []corev1.Toleration{{Key: "a"}} },
-	"a toleration for a time": func(p *corev1.Pod) {
-		p.Spec.Tolerations = []corev1.Toleration{{Key: "a", TolerationSeconds: new(int64(300))}}
+	"a host":       func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "a"} },
+	"another host": func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{corev1.LabelHostname: "b"} },
+	"a node of the same name": func(p *corev1.Pod) {
+		p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+			NodeSelectorTerms: []corev1.NodeSelectorTerm{{MatchFields: []corev1.NodeSelectorRequirement{
+				{Key: metav1.ObjectNameField, Operator: corev1.NodeSelectorOpIn, Values: []string{"a"}},
+			}}},
+		}}}
 	},
-	"affinity": func(p *corev1.Pod) {
-		p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{}}}
-	},
-	"another affinity": func(p *corev1.Pod) { p.Spec.Affinity = &corev1.Affinity{PodAntiAffinity: &corev1.PodAntiAffinity{}} },
 	"a PodGroup":       func(p *corev1.Pod) { p.Labels = map[string]string{podgroups.CoschedulingLabel: "a"} },
 	"another PodGroup": func(p *corev1.Pod) { p.Labels = map[string]string{podgroups.CoschedulingLabel: "b"} },
 }

@@ -256,25 +256,3 @@ func (s *State) NextWake(d Domain, now time.Time) time.Time {
 	}
 	return wake
 }
-
-// OnTheWay returns the groups of which pods may not yet be scheduled to a node, but will be if all goes well. expects reports
-// whether the node has a pod of a group, or should have one. What comes after a group that has nothing there, or that is too
-// late, is not on the way, whatever there is of it.
-func (s *State) OnTheWay(d Domain, expects func(group int) bool, now time.Time) spec.GroupSet {
-	if !d.OnNode || !d.Known {
-		return 0
-	}
-	stuck := spec.GroupSet(0)
-	for i := range s.Current().All() {
-		if !expects(i) || (!d.Readiness(i).Satisfied && s.TimedOut(d, i, now)) {
-			stuck.Add(i)
-		}
-	}
-	onTheWay := spec.GroupSet(0)
-	for i, g := range d.Groups[:min(len(d.Groups), spec.MaxGroups)] {
-		if !s.Released.Has(i) && (s.Reached.Has(i) || g.Awaited&stuck == 0) { // a reached group waits only for the end of a suspension
-			onTheWay.Add(i)
-		}
-	}
-	return onTheWay
-}

@@ -188,26 +188,3 @@ func TestAGroupThatIsNotForTheNodeIsPassedAndNeverSatisfied(t *testing.T) {
 	assert.Equal(t, spec.Before(4), s.Passed)
 	assert.Zero(t, s.Once, "labels of the node may change, and the group then has its time-out")
 }
-
-func TestOnTheWayIsWhatNothingKeepsFromComing(t *testing.T) {
-	q := diamond()
-	q.PerNode, q.Continuous = true, true
-	d, s := Domain{Sequence: q, Facts: facts{ready: map[int]int{0: 0}}, OnNode: true, Known: true}, State{}
-	s.Advance(d, at(30))
-	on := func(groups ...int) func(int) bool {
-		return func(group int) bool {
-			for _, g := range groups {
-				if g == group {
-					return true
-				}
-			}
-			return false
-		}
-	}
-	assert.Equal(t, spec.GroupSet(0b1000), s.OnTheWay(d, on(1, 2), at(30)))
-	assert.Zero(t, s.OnTheWay(d, on(1), at(30)), "nothing of group 2 is there")
-	d.Groups[1].Timeout = time.Second
-	assert.Zero(t, s.OnTheWay(d, on(1, 2), at(30)), "group 1 is too late")
-	d.Known = false
-	assert.Zero(t, s.OnTheWay(d, on(1, 2), at(30)))
-}

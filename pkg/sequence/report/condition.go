@@ -13,23 +13,23 @@ import (
 )
 
 // WaitingPatch is the strategic merge patch of the status subresource that says in the pod's PodScheduled condition
-// what it waits for, for a reason as of Decision.ConditionReason, or nil if the condition says so already or the pod is bound. It carries UID and resource version,
+// what it waits for, or nil if the condition says so already or the pod is bound. It carries UID and resource version,
 // so that one that comes late is refused instead of resetting the condition of a pod bound meanwhile.
-func WaitingPatch(p *corev1.Pod, reason, message string, now time.Time) []byte {
+func WaitingPatch(p *corev1.Pod, message string, now time.Time) []byte {
 	if p.Spec.NodeName != "" || p.DeletionTimestamp != nil {
 		return nil
 	}
 	condition := map[string]any{
 		"type":    corev1.PodScheduled,
 		"status":  corev1.ConditionFalse,
-		"reason":  reason,
+		"reason":  corev1.PodReasonSchedulingGated,
 		"message": message,
 	}
 	before := podScheduled(p)
 	switch {
 	case before == nil || before.Status != corev1.ConditionFalse:
 		condition["lastTransitionTime"] = metav1.NewTime(now)
-	case before.Reason == reason && before.Message == message:
+	case before.Reason == corev1.PodReasonSchedulingGated && before.Message == message:
 		return nil
 	case inventory.TellsTried(*before):
 		condition["lastProbeTime"] = metav1.NewTime(now) // or a proof on the pod would not count any more
@@ -55,7 +55,7 @@ func TellsWait(p *corev1.Pod) bool {
 	if c == nil || c.Status != corev1.ConditionFalse {
 		return false
 	}
-	return c.Reason == corev1.PodReasonSchedulingGated && strings.HasPrefix(c.Message, waitingPrefix) || inventory.WaitsForNode(*c)
+	return c.Reason == corev1.PodReasonSchedulingGated && strings.HasPrefix(c.Message, waitingPrefix)
 }
 
 // StillGatedPatch takes back what WaitingPatch said of a pod that waits for no group any more, but for gates of others.
@@ -64,7 +64,7 @@ func StillGatedPatch(p *corev1.Pod, now time.Time) []byte {
 	if len(p.Spec.SchedulingGates) == 0 || !TellsWait(p) {
 		return nil
 	}
-	return WaitingPatch(p, corev1.PodReasonSchedulingGated, stillGated, now)
+	return WaitingPatch(p, stillGated, now)
 }
 
 func podScheduled(p *corev1.Pod) *corev1.PodCondition {

@@ -6,12 +6,10 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/printable"
-	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/readiness"
 )
 
@@ -39,16 +37,9 @@ type Decision struct {
 	// NodeTrouble says that the node is not ready, or is cordoned; empty if it is neither.
 	NodeTrouble  string
 	NodeNotReady bool
-	// Suitable counts the nodes that suit the pod, and OnTheWay those of them that will be open.
-	Suitable, OnTheWay int
-	// ForAutoscaler reports that the pod waits for nothing but nodes on the way, some of which an autoscaler added.
-	ForAutoscaler bool
 	// Unsupported is the pod, and SchedulerNames are the schedulers that would support it, if Reason is HeldUnsupported.
 	Unsupported    UnsupportedPod
 	SchedulerNames []string
-	// Lacking counts the nodes that have none or too few of Devices, which the pod requests.
-	Lacking int
-	Devices []string
 }
 
 // Reason says why a pod is held.
@@ -59,7 +50,6 @@ const (
 	HeldByWait
 	HeldByTimeout
 	HeldBySuspension
-	HeldByNodes       // no suitable node is open
 	HeldByUnknownNode // the node it asks for does not exist
 	HeldUnseen        // the engine has yet to learn of the pod
 	HeldUnconfirmed   // the group looks ready, but a change that says otherwise may not be known yet
@@ -78,16 +68,6 @@ func NameOf(key types.NamespacedName) string {
 		return "ClusterPodSequence " + key.Name
 	}
 	return "PodSequence " + key.String()
-}
-
-// ConditionReason returns the reason of the condition PodScheduled of a held pod. Autoscalers simulate where the pods fit that are
-// Unschedulable. A pod that waits for a node that an autoscaler adds must be one of them: it would take that node for empty, remove it, or
-// think that other pods fit there.
-func (d Decision) ConditionReason() string {
-	if d.ForAutoscaler {
-		return corev1.PodReasonUnschedulable
-	}
-	return corev1.PodReasonSchedulingGated
 }
 
 // AwaitsSequence reports whether the pod waits for a sequence that does not exist.
@@ -137,9 +117,6 @@ func (d Decision) message(progress string) string {
 			return fmt.Sprintf(waitingPrefix+"%s, which is suspended: remove its annotation %s to go on", NameOf(d.Sequence), v1alpha1.SuspendAnnotation)
 		}
 		return fmt.Sprintf(waitingPrefix+"%s, which is suspended: set spec.suspend to false to go on", NameOf(d.Sequence))
-	case HeldByNodes:
-		return fmt.Sprintf(inventory.WaitingForNode+"all groups before %s are ready: they are starting on %d of %d suitable nodes%s",
-			group, d.OnTheWay, d.Suitable, d.lacking())
 	case HeldByUnknownNode:
 		return fmt.Sprintf(waitingPrefix+"%s%s: this node does not exist yet", group, on)
 	case HeldUnseen:
@@ -161,17 +138,6 @@ func (d Decision) message(progress string) string {
 		progress += "; " + d.NodeTrouble
 	}
 	return fmt.Sprintf(waitingPrefix+"%s%s: %s%s", group, on, progress, d.others())
-}
-
-// lacking says which nodes do not suit the pod because of the devices that it requests.
-func (d Decision) lacking() string {
-	switch d.Lacking {
-	case 0:
-		return ""
-	case 1:
-		return "; 1 other node lacks the " + strings.Join(d.Devices, ", ") + " that the pod requests"
-	}
-	return fmt.Sprintf("; %d other nodes lack the %s that the pod requests", d.Lacking, strings.Join(d.Devices, ", "))
 }
 
 // others names the groups that the pod waits for besides.

@@ -15,7 +15,6 @@ func TestMessagesOfHeldPods(t *testing.T) {
 	held := Decision{
 		Held: true, Sequence: types.NamespacedName{Namespace: "shop", Name: "backend"}, Groups: 3, Title: "Database",
 		Need: readiness.Need{Required: 2, Expected: 2, Ready: 1, Certain: true}, Until: time.Unix(0, 0),
-		Suitable: 4, OnTheWay: 1,
 	}
 	tests := map[string]struct {
 		reason Reason
@@ -26,8 +25,6 @@ func TestMessagesOfHeldPods(t *testing.T) {
 		"a group on a node":      {HeldByGroup, "a", `waiting for group 1/3 "Database" of PodSequence shop/backend on node a: 1 of 2 pods ready`},
 		"a wait":                 {HeldByWait, "", `waiting for group 1/3 "Database" of PodSequence shop/backend: ready, its waitDuration ends at 1970-01-01T00:00:00Z`},
 		"a suspension":           {HeldBySuspension, "", `waiting for PodSequence shop/backend, which is suspended: set spec.suspend to false to go on`},
-		"nodes": {HeldByNodes, "", `waiting for a node where all groups before group 1/3 "Database" of PodSequence shop/backend are ready: ` +
-			`they are starting on 1 of 4 suitable nodes`},
 	}
 	held.Unsupported, held.SchedulerNames = UnsupportedPod{Namespace: "shop", Name: "app"}, []string{"podsequence-scheduler", "another"}
 	tests["a scheduler that supports scope Node"] = struct {

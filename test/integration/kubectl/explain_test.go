@@ -2,6 +2,7 @@ package kubectl
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -14,7 +15,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"example.com/podsequence/pkg/sequence"
 	. "example.com/podsequence/test/harness/builders"
 	"example.com/podsequence/test/harness/cluster"
 )
@@ -51,18 +51,28 @@ func TestWhyOnEachNodeByItself(t *testing.T) {
 		return cluster.Get(s.Story, &appsv1.DaemonSet{}, "driver").Status.CurrentNumberScheduled == 2
 	})
 	s.Create(s.pod("app", "app"))
-	s.Await("app to say what it waits for", func() bool { return sequence.TellsWait(cluster.Get(s.Story, &corev1.Pod{}, "app")) })
+	s.awaitTried("app")
 
 	s.awaitSaid([]string{"-n", s.Namespace, "why", "app"},
-		"pod app: held in group 2/2 \"Applications\" of PodSequence "+s.Namespace+"/storage", "node node-0: waits for group 1/2 \"Driver\"",
+		"pod app: not scheduled: Unschedulable: 0/2 nodes are available: 2 node(s) waiting for group 1/2", "node node-0: waits for group 1/2 \"Driver\"",
 		"pod driver-", "on node node-0", "node node-1: waits for group 1/2 \"Driver\"", "pod driver-", "on node node-1")
-	s.awaitSaid([]string{"-n", s.Namespace, "tree", "storage"}, "group 1/2 \"Driver\"", "DaemonSet driver   0/2", "group 2/2 \"Applications\"", "pod app: held")
+	s.awaitSaid([]string{"-n", s.Namespace, "tree", "storage"}, "group 1/2 \"Driver\"", "DaemonSet driver   0/2", "group 2/2 \"Applications\"", "pod app: not scheduled")
 
 	s.Annotate(s.driverOn("node-1"), cluster.ReadyAfter, "0s")
 	s.awaitReady("app")
 	assert.Equal(t, "node-1", cluster.Get(s.Story, &corev1.Pod{}, "app").Spec.NodeName)
 	stdout := s.awaitSaid([]string{"-n", s.Namespace, "timeline", "storage"}, "1 Driver", "node-0", "1 Driver", "node-1", "2 Applications", "app", "node-1")
 	assert.NotContains(t, stdout, "Critical path", "each node has an order of its own")
+}
+
+// awaitTried waits until a scheduler has found no node for the pod.
+func (s *story) awaitTried(name string) {
+	s.Helper()
+	s.Await(name+" to be unschedulable", func() bool {
+		return slices.ContainsFunc(cluster.Get(s.Story, &corev1.Pod{}, name).Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodScheduled && c.Reason == corev1.PodReasonUnschedulable
+		})
+	})
 }
 
 // driverOn returns the pod of the driver on a node.

@@ -159,7 +159,7 @@ func TestAChangeIsNotTakenForAControllerThatIsDown(t *testing.T) {
 	}
 }
 
-// Of scope Node only the status is shown to who may not read nodes; the pod says itself what it waits for.
+// Of scope Node only the status is shown to who may not read nodes; the condition of the pod says what it waits for.
 func TestNodesMayNotBeRead(t *testing.T) {
 	t.Parallel()
 	s := newStory(t, "view")
@@ -167,9 +167,9 @@ func TestNodesMayNotBeRead(t *testing.T) {
 		unready(s.pod("driver", "driver")))
 	s.Await("the driver to have a node", func() bool { return cluster.Get(s.Story, &corev1.Pod{}, "driver").Spec.NodeName != "" })
 	s.Create(s.pod("app", "app"))
-	s.Await("app to say what it waits for", func() bool { return sequence.TellsWait(cluster.Get(s.Story, &corev1.Pod{}, "app")) })
+	s.awaitTried("app")
 	stdout, stderr := s.Says("why", "app")
-	assert.Contains(t, stdout, "as its condition PodScheduled says")
+	assert.Contains(t, stdout, `node(s) waiting for group 1/2 "Driver"`)
 	assert.Contains(t, stderr, "note: you may not read nodes")
 
 	s.Kubeconfig = s.Cluster.Kubeconfig()

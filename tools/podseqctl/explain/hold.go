@@ -22,7 +22,7 @@ func (e *Explainer) unbound(pod *corev1.Pod) (Reason, func() []Reason) {
 		r.State, r.Message = Stuck, why.MessageNow()
 		return r, func() []Reason { return e.existing(pod.Namespace) }
 	}
-	var holding []sequence.Place
+	var holding, tried []sequence.Place
 	var ungoverned []string
 	// The gate that it may have been given because it names a PodSequence is lifted even if its sequence has another one.
 	lifted := map[string]bool{v1alpha1.DefaultSchedulingGateName: pod.Labels[v1alpha1.SequenceLabel] != "" && e.mayBeLifted(v1alpha1.DefaultSchedulingGateName)}
@@ -34,6 +34,8 @@ func (e *Explainer) unbound(pod *corev1.Pod) (Reason, func() []Reason) {
 			holding = append(holding, place)
 		case place.Decision.Held:
 			ungoverned = append(ungoverned, s.String())
+		case s.PerNode() && place.Governed:
+			tried = append(tried, place)
 		}
 	}
 	if len(holding) > 0 {
@@ -51,12 +53,31 @@ func (e *Explainer) unbound(pod *corev1.Pod) (Reason, func() []Reason) {
 			return slices.Concat(because, e.foreignGates(pod, lifted), e.outdated(pod))
 		}
 	}
-	r.State, r.Message = e.notScheduled(pod, lifted)
+	if r.State, r.Message = e.notScheduled(pod, lifted); r.State == Stuck && slices.ContainsFunc(tried, e.waitsForNodes) {
+		r.State = Held
+	}
 	if len(ungoverned) > 0 {
 		r.Message += fmt.Sprintf("; %s should hold it but cannot: its schedulerName is %s, and it carries no gate of the sequence",
 			strings.Join(ungoverned, " and "), pod.Spec.SchedulerName)
 	}
-	return r, func() []Reason { return slices.Concat(e.foreignGates(pod, lifted), e.gangs(pod), e.outdated(pod)) }
+	return r, func() []Reason {
+		var nodes []Reason
+		for _, place := range tried {
+			nodes = append(nodes, e.nodes(e.Snapshot.Sequence(place.Sequence), place.Group, func(string) bool { return true })...)
+		}
+		return slices.Concat(nodes, e.foreignGates(pod, lifted), e.gangs(pod), e.outdated(pod))
+	}
+}
+
+// waitsForNodes reports whether groups before that of a pod are not past on some node.
+func (e *Explainer) waitsForNodes(place sequence.Place) bool {
+	report, _ := e.Report(e.Snapshot.Sequence(place.Sequence))
+	for i := range report.Nodes {
+		if node := &report.Nodes[i]; node.Group != nil && node.Current < place.Group {
+			return true
+		}
+	}
+	return false
 }
 
 // outdated says that a pod that is not ready is of an older revision that its StatefulSet does not replace.
@@ -91,8 +112,7 @@ func (e *Explainer) hold(pod *corev1.Pod, place sequence.Place) []Reason {
 	}
 	if s.PerNode() {
 		r := Reason{Subject: s.String(), State: Held, Message: place.Decision.MessageNow()}
-		onTheWay := e.NodesOnTheWay(pod, s)
-		r.Because = e.nodes(s, place.Group, func(node string) bool { return node == place.Decision.Node || slices.Contains(onTheWay, node) })
+		r.Because = e.nodes(s, place.Group, func(node string) bool { return node == place.Decision.Node })
 		return append(because, r)
 	}
 	for _, i := range e.Blocking(s, place.Group) {

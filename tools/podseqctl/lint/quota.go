@@ -9,6 +9,7 @@ import (
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	resourcehelper "k8s.io/component-helpers/resource"
 	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/pkg/sequence"
@@ -72,7 +73,7 @@ func (l *linter) askedIn(namespace string) corev1.ResourceList {
 		}
 		count := t.count()
 		add(corev1.ResourcePods, resource.MustParse("1"), count)
-		for name, amount := range sequence.RequestsOf(t.pods[0]).List() {
+		for name, amount := range resourcehelper.PodRequests(t.pods[0], resourcehelper.PodResourcesOptions{}) {
 			add(name, amount, count)
 		}
 	}

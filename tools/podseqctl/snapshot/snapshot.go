@@ -79,9 +79,6 @@ func (s *Snapshot) feed() {
 	for _, node := range s.Nodes {
 		s.confirm(e.ApplyNode(node))
 	}
-	for node, used := range s.nodeUse() {
-		s.confirm(e.ApplyNodeUse(node, used))
-	}
 	for kind, objects := range s.Workloads {
 		s.confirm(e.ReplaceWorkloads(kind, objects, version))
 	}
@@ -99,17 +96,6 @@ func (s *Snapshot) feed() {
 	s.confirm(e.ReplaceSequences(stored, version))
 	s.confirm(e.ReplaceClusterSequences(cluster, version))
 	s.confirm(e.Tick(s.Now))
-}
-
-// nodeUse is what the pods that were read take of their nodes. There may be more pods on these nodes, of other namespaces.
-func (s *Snapshot) nodeUse() map[string]sequence.Resources {
-	used := map[string]sequence.Resources{}
-	for _, pod := range s.Pods {
-		if taken := sequence.TakenBy(pod); taken != nil {
-			used[pod.Spec.NodeName] = used[pod.Spec.NodeName].Plus(taken, 1)
-		}
-	}
-	return used
 }
 
 // confirm answers the engine's questions: nothing is missing from a snapshot.
@@ -196,11 +182,6 @@ func (s *Snapshot) Stray(pod *corev1.Pod) string { return s.engine.Stray(pod) }
 func (s *Snapshot) AwaitsSequence(pod *corev1.Pod) (why sequence.Decision, awaits bool) {
 	why = s.engine.Decide(pod)
 	return why, why.AwaitsSequence() && s.sequences[why.Sequence] == nil
-}
-
-// NodesOnTheWay returns the nodes for whose groups a pod waits in a sequence of scope Node.
-func (s *Snapshot) NodesOnTheWay(pod *corev1.Pod, of *Sequence) []string {
-	return s.engine.NodesOnTheWay(pod, of.Key())
 }
 
 // Parts returns the workloads of which a group expects pods.

@@ -1,0 +1,79 @@
+package sequence
+
+import (
+	"slices"
+	"time"
+)
+
+// A pod that is not pinned is tried, not held: its scheduler looks for a node, and Filter refuses those that are not open. A pod for which none
+// was found comes back when a node opens to it. Then as many pods are tried as the node may have, and all others together a moment later.
+// So what a node costs that opens does not grow with the number of pods that wait, nor what they cost with the number of nodes.
+
+// restAfter is when the others are tried after a node opened. With the time that it takes to try them it is less than 5 s.
+const restAfter = 4 * time.Second
+
+// enter enters the places that keep a pod from some nodes, in place of those that it had.
+func (all *unplaced) enter(p *pod, needs []membership) {
+	all.forget(p)
+	if len(needs) == 0 {
+		return
+	}
+	if p.kept = &needs; slices.Equal(needs, p.memberships()) {
+		p.kept = p.places // most often
+	}
+	if pin := p.Pin(); pin.IsOne() {
+		insert(all.pinned, pin, p)
+		return
+	}
+	for _, m := range needs {
+		insert(all.unpinned, m, p)
+	}
+}
+
+// forget undoes enter.
+func (all *unplaced) forget(p *pod) {
+	if p.kept == nil {
+		return
+	}
+	remove(all.pinned, p.Pin(), p)
+	for _, m := range p.needs() {
+		remove(all.unpinned, m, p)
+	}
+	p.kept = nil
+}
+
+// markOpenedTo marks a pod for re-evaluation because a node has opened to it.
+func (tx *transaction) markOpenedTo(p *pod) {
+	p.opened++
+	tx.dirtyPods = append(tx.dirtyPods, p)
+}
+
+// tryOn marks for re-evaluation pods to which nodes have opened, no more than these may have. When there are others, they are marked a
+// moment later. nodes has the number of pods by the place to which nodes opened.
+func (k *knowledge) tryOn(nodes map[membership]int, tx *transaction) {
+	for m, left := range nodes {
+		for p := range k.unplaced.unpinned[m] {
+			if left == 0 {
+				if m.sequence.untried == 0 {
+					k.retries.Set(&m.sequence.retry, k.now.Add(restAfter))
+				}
+				m.sequence.untried.Add(m.group)
+				break
+			}
+			left--
+			tx.markOpenedTo(p)
+		}
+	}
+}
+
+// tryRest marks for re-evaluation the pods that were not tried yet on nodes that have opened.
+func (k *knowledge) tryRest(tx *transaction) {
+	for _, s := range slices.Collect(k.retries.Due(k.now)) {
+		for group := range s.untried.All() {
+			for p := range k.unplaced.unpinned[membership{s, group}] {
+				tx.markOpenedTo(p)
+			}
+		}
+		s.untried = 0
+	}
+}
