@@ -107,6 +107,7 @@ func TestANodeThatClosesAfterItWasChosen(t *testing.T) {
 			})
 			s.tryOne()
 			s.comesBack(app)
+			s.queue.Activate(klog.FromContext(s.Context()), map[string]*v1.Pod{"app": app}) // its back-off is over
 			assert.ErrorContains(t, s.tryOne().AsError(), `2 node(s) waiting for group 1/2 "Driver" of PodSequence shop/storage`)
 			assert.Empty(t, s.active())
 			assert.Empty(t, s.queue.PodsInBackoffQ())
