@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podgroups"
@@ -53,7 +54,7 @@ func (e *Explainer) unbound(pod *corev1.Pod) (Reason, func() []Reason) {
 			return slices.Concat(because, e.foreignGates(pod, lifted), e.outdated(pod))
 		}
 	}
-	if r.State, r.Message = e.notScheduled(pod, lifted); r.State == Stuck && slices.ContainsFunc(tried, e.waitsForNodes) {
+	if r.State, r.Message = e.notScheduled(pod, lifted); r.State == Stuck && len(e.closedNodes(pod, tried)) > 0 {
 		r.State = Held
 	}
 	if len(ungoverned) > 0 {
@@ -61,23 +62,26 @@ func (e *Explainer) unbound(pod *corev1.Pod) (Reason, func() []Reason) {
 			strings.Join(ungoverned, " and "), pod.Spec.SchedulerName)
 	}
 	return r, func() []Reason {
-		var nodes []Reason
-		for _, place := range tried {
-			nodes = append(nodes, e.nodes(e.Snapshot.Sequence(place.Sequence), place.Group, func(string) bool { return true })...)
-		}
-		return slices.Concat(nodes, e.foreignGates(pod, lifted), e.gangs(pod), e.outdated(pod))
+		return slices.Concat(e.closedNodes(pod, tried), e.foreignGates(pod, lifted), e.gangs(pod), e.outdated(pod))
 	}
 }
 
-// waitsForNodes reports whether groups before that of a pod are not past on some node.
-func (e *Explainer) waitsForNodes(place sequence.Place) bool {
-	report, _ := e.Report(e.Snapshot.Sequence(place.Sequence))
-	for i := range report.Nodes {
-		if node := &report.Nodes[i]; node.Group != nil && node.Current < place.Group {
+// closedNodes explains the nodes that a pod asks for and that are not open to it in sequences of scope Node.
+func (e *Explainer) closedNodes(pod *corev1.Pod, places []sequence.Place) []Reason {
+	required := nodeaffinity.GetRequiredNodeAffinity(pod)
+	suits := func(name string) bool {
+		i := slices.IndexFunc(e.Snapshot.Nodes, func(node *corev1.Node) bool { return node.Name == name })
+		if i < 0 {
 			return true
 		}
+		matches, err := required.Match(e.Snapshot.Nodes[i])
+		return matches || err != nil
 	}
-	return false
+	var reasons []Reason
+	for _, place := range places {
+		reasons = append(reasons, e.nodes(e.Snapshot.Sequence(place.Sequence), place.Group, suits)...)
+	}
+	return reasons
 }
 
 // outdated says that a pod that is not ready is of an older revision that its StatefulSet does not replace.
