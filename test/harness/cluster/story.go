@@ -212,12 +212,6 @@ func IsReady(p *corev1.Pod) bool {
 func IsHeld(p *corev1.Pod) bool {
 	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse &&
-			(c.Reason == corev1.PodReasonSchedulingGated && strings.HasPrefix(c.Message, "waiting for group") || isHeldForNodes(c))
+			c.Reason == corev1.PodReasonSchedulingGated && strings.HasPrefix(c.Message, "waiting for group")
 	})
-}
-
-// isHeldForNodes reports whether a condition says that the pod waits for nodes. It says so in another way if an autoscaler adds them.
-func isHeldForNodes(c corev1.PodCondition) bool {
-	return (c.Reason == corev1.PodReasonSchedulingGated || c.Reason == corev1.PodReasonUnschedulable) &&
-		strings.HasPrefix(c.Message, "waiting for a node where all groups")
 }
