@@ -157,7 +157,7 @@ func measureDrivers(b *testing.B, way driverWay) measurement {
 		require.NoError(b, a.tell(beginChecks))
 	}
 	began := time.Now()
-	driversReady := s.turnReadyAnd(drivers, func(i int) error {
+	driversReady := s.turnReadyAnd(drivers, driversPerSecond, func(i int) error {
 		if way.readiness == "" {
 			return nil
 		}

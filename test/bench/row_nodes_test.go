@@ -68,23 +68,7 @@ func programsOnNodes(taints bool) []string {
 // podsequence-scheduler, or by the stock scheduler once a controller has taken the taint off the node.
 func (s *site) startOnNodes(nodes int, taints bool) measurement {
 	s.b.Helper()
-	scheduler := ourScheduler
-	if taints {
-		scheduler = controlplane.AnotherScheduler
-		s.atOnce(nodes, func(i int) error {
-			patch := fmt.Sprintf(`{"spec":{"taints":[{"key":%q,"effect":"NoSchedule"}]}}`, driverTaint)
-			_, err := s.core.CoreV1().Nodes().Patch(s.ctx, numbered("node", i), types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-			return err
-		})
-		s.runTaintController()
-	} else {
-		s.create(&v1alpha1.PodSequence{
-			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "storage"},
-			Spec: v1alpha1.PodSequenceSpec{Scope: v1alpha1.ScopeNode, PodGroups: []v1alpha1.PodGroup{
-				{Name: "driver", PodSelector: tier(tierFirst)}, {Name: "application", PodSelector: tier(tierMany)},
-			}},
-		})
-	}
+	scheduler := s.prepareNodes(nodes, taints)
 	nodeNames, drivers, waiting := names("node", nodes), names("driver", nodes), names("many", nodes)
 	s.createMany(nodes, func(i int) *st.PodWrapper {
 		return pod(drivers[i], scheduler).Label(tierLabel, tierFirst).Node(nodeNames[i])
@@ -111,6 +95,30 @@ func (s *site) startOnNodes(nodes int, taints bool) measurement {
 	return m
 }
 
+// prepareNodes makes pods wait for the driver of their node: by a sequence, or by a taint that a controller takes off. It returns the name of
+// their scheduler.
+func (s *site) prepareNodes(nodes int, taints bool) string {
+	s.b.Helper()
+	scheduler := ourScheduler
+	if taints {
+		scheduler = controlplane.AnotherScheduler
+		s.atOnce(nodes, func(i int) error {
+			patch := fmt.Sprintf(`{"spec":{"taints":[{"key":%q,"effect":"NoSchedule"}]}}`, driverTaint)
+			_, err := s.core.CoreV1().Nodes().Patch(s.ctx, numbered("node", i), types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+			return err
+		})
+		s.runTaintController()
+	} else {
+		s.create(&v1alpha1.PodSequence{
+			ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: "storage"},
+			Spec: v1alpha1.PodSequenceSpec{Scope: v1alpha1.ScopeNode, PodGroups: []v1alpha1.PodGroup{
+				{Name: "driver", PodSelector: tier(tierFirst)}, {Name: "application", PodSelector: tier(tierMany)},
+			}},
+		})
+	}
+	return scheduler
+}
+
 // awaitRefused waits until the scheduler has found no node for so many pods.
 func (s *site) awaitRefused(count int) {
 	s.b.Helper()
@@ -132,14 +140,14 @@ func (s *site) awaitRefused(count int) {
 // turnReady makes pods ready at a constant rate, and returns when that was written for each.
 func (s *site) turnReady(pods []string) []time.Time {
 	s.b.Helper()
-	return s.turnReadyAnd(pods, func(int) error { return nil })
+	return s.turnReadyAnd(pods, driversPerSecond, func(int) error { return nil })
 }
 
 // turnReadyAnd is turnReady with something that happens right after each pod.
-func (s *site) turnReadyAnd(pods []string, and func(i int) error) []time.Time {
+func (s *site) turnReadyAnd(pods []string, perSecond int, and func(i int) error) []time.Time {
 	s.b.Helper()
 	written, errs := make([]time.Time, len(pods)), make([]error, len(pods))
-	ticks := time.NewTicker(time.Second / driversPerSecond)
+	ticks := time.NewTicker(time.Second / time.Duration(perSecond))
 	defer ticks.Stop()
 	var writing sync.WaitGroup
 	for i, name := range pods {

@@ -71,7 +71,7 @@ func measureAnew(measure func(b *testing.B, turn int) measurement) func(b *testi
 func allRows() []row {
 	return append(workRows(),
 		idleRow(), batchingRow(), heldRow(), churnRow(), releaseRow(), nodeRow(), requestsRow(), growthRow(), restartRow(), tierRow(),
-		shopRow(), driversRow(),
+		shopRow(), driversRow(), crowdRow(),
 	)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -256,6 +257,18 @@ func (w *bindings) of(name string) (time.Time, bool) {
 	defer w.lock.Unlock()
 	at, bound := w.at[name]
 	return at, bound
+}
+
+// count returns how many pods with names that begin so were seen to be bound.
+func (w *bindings) count(prefix string) (count int) {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	for name := range w.at {
+		if strings.HasPrefix(name, prefix+"-") {
+			count++
+		}
+	}
+	return count
 }
 
 // awaitAll returns when each of the pods was seen to be bound.
