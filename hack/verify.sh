@@ -87,6 +87,7 @@ check "generated files" unchanged make --no-print-directory generate -- apis man
 check "alert rules and dashboard" alert_rules
 check "links and examples of the documentation" go test ./test/docs
 check "site" make --no-print-directory site
+check "size of the core" hack/size.sh
 check "age of the long runs" hack/long-runs.sh
 check "vet" go vet ./...
 check "import directions and lint" lint .
