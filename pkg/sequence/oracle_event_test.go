@@ -37,7 +37,6 @@ type event struct {
 	objects []metav1.Object
 	asOf    string // the version of a list, where that matters
 	at      time.Time
-	node    string
 	// installed reports whether the kind is from now on.
 	installed bool
 	// askFirst asks the engine about the pod before the engine is told of it.

@@ -8,7 +8,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
@@ -32,12 +31,6 @@ func hasObjects(g v1alpha1.PodGroup) bool { return len(g.Objects) > 0 }
 
 func isMemberless(g v1alpha1.PodGroup) bool {
 	return waitsForMore(g) && len(g.Pods) == 0 && g.PodSelector == nil
-}
-
-// isEverywhere reports whether a group of scope Node has something to wait for also where none of its members is.
-func isEverywhere(g v1alpha1.PodGroup) bool {
-	none := makesSense(g) && g.MinAvailable != nil && *g.MinAvailable == intstr.FromInt32(0)
-	return waitsForMore(g) && (none || isMemberless(g))
 }
 
 // referencesIn are the objects that a group waits for.
