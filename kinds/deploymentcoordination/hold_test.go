@@ -69,7 +69,7 @@ func TestTheTurnGoesToOneWhosePodsNobodyHolds(t *testing.T) {
 			members:    M{deployment("a", rolling, bySequence("b")), deployment("b", changed, held, bySequence())},
 			wantActive: "a", wantHeldBy: map[string]string{"shop/a": "shop/order", "shop/b": "shop/order"},
 			wantDegraded: v1.ReasonHeldByPodSequence,
-			wantMessage:  `shop/a is active, but its pods are held by PodSequence shop/order until group 1/2 "Database" is ready, and this group needs shop/b`,
+			wantMessage:  `shop/a is active, but its pods are held by PodSequence shop/order until group 1/2 "Database" is passed, and this group needs shop/b`,
 		},
 		"it does not pass on to one that was skipped": {
 			active: "a", states: S{activeA, record(deployment("b", changed), pending(long), onHold, skipped)},
@@ -144,7 +144,7 @@ func TestAnActiveDeploymentThatIsHeldIsReported(t *testing.T) {
 	progressing := meta.FindStatusCondition(Decide(in).Status.Conditions, v1.ConditionProgressing)
 	require.NotNil(t, progressing)
 	assert.Equal(t, v1.ReasonDeploymentRollingOut, progressing.Reason)
-	assert.Equal(t, `the active Deployment is shop/a; its new pods are held by PodSequence shop/order until group 1/2 "Database" is ready`, progressing.Message)
+	assert.Equal(t, `the active Deployment is shop/a; its new pods are held by PodSequence shop/order until group 1/2 "Database" is passed`, progressing.Message)
 }
 
 // When the needed Deployment waits for a turn of the same set of coordinations, it need not match this one.
@@ -161,8 +161,8 @@ func TestOverlappingCoordinationsReportWhatThePodSequenceNeeds(t *testing.T) {
 // podHolder holds pods by their label.
 type podHolder map[string]sequence.Hold
 
-func (h podHolder) WouldHold(pod *corev1.Pod) sequence.Hold {
-	return h[pod.Namespace+"/"+pod.Labels["app"]]
+func (h podHolder) WouldHold(pods ...*corev1.Pod) (sequence.Hold, bool) {
+	return h[pods[0].Namespace+"/"+pods[0].Labels["app"]], true
 }
 
 func TestPodsOfATemplateAreAskedFor(t *testing.T) {

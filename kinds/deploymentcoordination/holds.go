@@ -13,21 +13,22 @@ import (
 	"example.com/podsequence/pkg/sequence"
 )
 
-// Holder says what would hold a pod that does not exist yet. A sequence.Engine is one.
+// Holder says what would hold pods that do not exist yet. It is not known until all PodSequences and pods are known.
 type Holder interface {
-	WouldHold(pod *corev1.Pod) sequence.Hold
+	WouldHold(pods ...*corev1.Pod) (hold sequence.Hold, known bool)
 }
 
-// wouldHold is what would hold the pods of the Deployment's present template.
+// wouldHold is what would hold the pods of the Deployment's present template; nothing as long as that is not known.
 func (r *reconciler) wouldHold(d *appsv1.Deployment) sequence.Hold {
 	if r.holder == nil {
 		return sequence.Hold{}
 	}
 	template := &d.Spec.Template
-	return r.holder.WouldHold(&corev1.Pod{
+	hold, _ := r.holder.WouldHold(&corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Labels: template.Labels, Annotations: template.Annotations},
 		Spec:       template.Spec,
 	})
+	return hold
 }
 
 // HoldChanges makes the controller look at the coordinations of a namespace when what holds its pods may have changed.

@@ -89,11 +89,11 @@ type world struct {
 }
 
 // WouldHold makes the world a Holder.
-func (w *world) WouldHold(pod *corev1.Pod) sequence.Hold {
-	if w.quiet || !w.held[pod.Spec.Containers[0].Image] {
-		return sequence.Hold{}
+func (w *world) WouldHold(pods ...*corev1.Pod) (sequence.Hold, bool) {
+	if w.quiet || !w.held[pods[0].Spec.Containers[0].Image] {
+		return sequence.Hold{}, true
 	}
-	return sequence.Hold{Sequence: types.NamespacedName{Namespace: pod.Namespace, Name: "order"}}
+	return sequence.Hold{Sequence: types.NamespacedName{Namespace: pods[0].Namespace, Name: "order"}}, true
 }
 
 func newWorld(t *testing.T, seed uint64) *world {

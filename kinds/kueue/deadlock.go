@@ -14,7 +14,7 @@ import (
 // waiter is a Workload with what its pods wait for.
 type waiter struct {
 	*workload
-	turn sequence.Turn
+	hold sequence.Hold
 	// groups are those to which its pods belong. They are known only where some Workload waits.
 	groups []groupOf
 }
@@ -27,8 +27,8 @@ type groupOf struct {
 
 // waitsFor returns the groups that the Workload waits for.
 func (w *waiter) waitsFor() (groups []groupOf) {
-	for _, index := range w.turn.Groups {
-		groups = append(groups, groupOf{w.turn.Hold.Sequence, index})
+	for _, index := range w.hold.Groups {
+		groups = append(groups, groupOf{w.hold.Sequence, index})
 	}
 	return groups
 }
@@ -51,7 +51,7 @@ func (n neighbors) note(w *waiter, all []*waiter) string {
 	if w.over() || w.runs() {
 		return ""
 	}
-	if w.turn.Hold.Held() {
+	if w.hold.Held() {
 		return n.cycleNote(w)
 	}
 	return quotaNote(w, all)
@@ -101,7 +101,7 @@ func (n neighbors) cycle(w *waiter) []*waiter {
 			}
 			seen[group] = struct{}{}
 			for _, next := range n[group] {
-				if next != w && !next.runs() && !next.over() && next.turn.Hold.Held() {
+				if next != w && !next.runs() && !next.over() && next.hold.Held() {
 					steps = append(steps, &step{next, at})
 				}
 			}
@@ -123,7 +123,7 @@ func quotaNote(w *waiter, all []*waiter) string {
 		}
 		return fmt.Sprintf(" It lacks quota, and Workload %[1]s has quota of the same queue though its pods wait for those of this one: new ones are "+
 			"held by %[3]s. To give the quota back: kubectl patch workload %[1]s -n %[2]s --type=merge -p '{\"spec\":{\"active\":false}}'. "+
-			"Set it to true again afterwards.", other.Name, other.Namespace, other.turn)
+			"Set it to true again afterwards.", other.Name, other.Namespace, other.hold)
 	}
 	return ""
 }

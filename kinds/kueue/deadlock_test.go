@@ -20,7 +20,7 @@ func waiting(name string, awaited *groupOf, groups ...groupOf) *waiter {
 	w := &waiter{workload: made(checked("Pending", "")), groups: groups}
 	w.Name, w.Spec.QueueName = name, "queue"
 	if awaited != nil {
-		w.turn = sequence.Turn{Hold: sequence.Hold{Sequence: awaited.sequence, Group: "a group"}, Groups: []int{awaited.index}}
+		w.hold = sequence.Hold{Sequence: awaited.sequence, Group: "a group", Groups: []int{awaited.index}}
 	}
 	return w
 }

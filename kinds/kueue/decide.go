@@ -30,8 +30,7 @@ func (d decision) opens() bool {
 
 // decide returns what is to be written to a Workload. ours are the names of the checks of this controller. The note, if it is not empty, is
 // added to what the checks say.
-func decide(w *workload, ours sets.Set[string], turn sequence.Turn, note string) decision {
-	held := turn.Hold.Held()
+func decide(w *workload, ours sets.Set[string], hold sequence.Hold, note string) decision {
 	switch {
 	case w.over(), w.is(evicted) && w.is(quotaReserved): // Kueue will reset all checks, or has done so and stops the pods
 		return decision{}
@@ -39,8 +38,8 @@ func decide(w *workload, ours sets.Set[string], turn sequence.Turn, note string)
 		return decision{queue: w.enqueue("The check that kept it from the queue is gone.")}
 	case w.runs():
 		return decision{checks: w.checksFrom(ours, statePending, stateReady, messageAdmitted)}
-	case held:
-		message := "Its pods are held by " + turn.String() + "." + note
+	case hold.Held():
+		message := "Its pods are held by " + hold.String() + "." + note
 		return decision{checks: w.checksTo(ours, stateRetry, message), queue: w.dequeue(message)}
 	}
 	return decision{checks: w.checksTo(ours, stateReady, messageReady+note), queue: w.enqueue(messageReady)}

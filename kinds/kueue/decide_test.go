@@ -15,8 +15,8 @@ const heldMessage = `Its pods are held by PodSequence shop/shop until group 1/2 
 
 var (
 	shop   = types.NamespacedName{Namespace: "shop", Name: "shop"}
-	isHeld = sequence.Turn{Hold: sequence.Hold{Sequence: shop, Group: `group 1/2 "Database"`}, Groups: []int{0}}
-	isTurn = sequence.Turn{}
+	isHeld = sequence.Hold{Sequence: shop, Group: `group 1/2 "Database"`, Groups: []int{0}}
+	isTurn = sequence.Hold{}
 	ours   = sets.New("sequence")
 )
 
@@ -54,7 +54,7 @@ func TestDecide(t *testing.T) {
 	waits := with("Requeued", metav1.ConditionFalse, ReasonWaits, heldMessage)
 	for name, tc := range map[string]struct {
 		workload *workload
-		turn     sequence.Turn
+		hold     sequence.Hold
 		want     decision
 	}{
 		"a Workload that nobody asks about": {made(), isHeld, decision{}},
@@ -100,21 +100,21 @@ func TestDecide(t *testing.T) {
 		}), isTurn, decision{checks: state("Ready", messageReady)}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, tc.want, decide(tc.workload, ours, tc.turn, ""))
+			assert.Equal(t, tc.want, decide(tc.workload, ours, tc.hold, ""))
 		})
 	}
 }
 
 func TestDecidedTwiceIsDecidedOnce(t *testing.T) {
 	w := made(checked("Pending", ""))
-	for _, turn := range []sequence.Turn{isHeld, isTurn, isHeld} {
-		d := decide(w, ours, turn, " See X.")
+	for _, hold := range []sequence.Hold{isHeld, isTurn, isHeld} {
+		d := decide(w, ours, hold, " See X.")
 		assert.False(t, d.empty())
 		w.Status.AdmissionChecks = d.checks
 		if d.queue != nil {
 			w.Status.Conditions = []metav1.Condition{*d.queue}
 		}
-		assert.True(t, decide(w, ours, turn, " See X.").empty())
+		assert.True(t, decide(w, ours, hold, " See X.").empty())
 		assert.Contains(t, w.Status.AdmissionChecks[0].Message, " See X.")
 	}
 }

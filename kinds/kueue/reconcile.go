@@ -24,8 +24,8 @@ import (
 
 // Sequences says whose turn it is.
 type Sequences interface {
-	// Turn says what pods wait for that are created together. It is not known until all PodSequences and pods are known.
-	Turn(pods []*corev1.Pod) (turn sequence.Turn, known bool)
+	// WouldHold says what would hold pods that are created together. It is not known until all PodSequences and pods are known.
+	WouldHold(pods ...*corev1.Pod) (hold sequence.Hold, known bool)
 	// Places returns the groups that sequences have for a pod.
 	Places(pod *corev1.Pod) []sequence.Place
 	// CatchUp returns once every PodSequence is known that there was when this version of the pod was written.
@@ -122,7 +122,7 @@ func (r *reconciler) answer(ctx context.Context, namespace string) error {
 	var errs []error
 	for i, w := range waiters {
 		note := groups.note(w, waiters)
-		d := decide(w.workload, ours, w.turn, note)
+		d := decide(w.workload, ours, w.hold, note)
 		if d.opens() && !w.runs() {
 			if d, err = r.confirm(ctx, w, ours, note); err != nil {
 				errs = append(errs, err)
@@ -147,12 +147,12 @@ func (r *reconciler) gather(list *unstructured.UnstructuredList, ours sets.Set[s
 		if !hasAny(w, ours) && w.condition(requeued).Reason != ReasonWaits {
 			continue
 		}
-		turn, known := r.sequences.Turn(w.pods())
+		hold, known := r.sequences.WouldHold(w.pods()...)
 		if !known {
 			return nil, nil, errUnknown
 		}
-		anyHeld = anyHeld || turn.Hold.Held()
-		waiters, objects = append(waiters, &waiter{workload: w, turn: turn}), append(objects, &list.Items[i])
+		anyHeld = anyHeld || hold.Held()
+		waiters, objects = append(waiters, &waiter{workload: w, hold: hold}), append(objects, &list.Items[i])
 	}
 	if !anyHeld {
 		return waiters, objects, nil
@@ -175,11 +175,11 @@ func (r *reconciler) confirm(ctx context.Context, w *waiter, ours sets.Set[strin
 			return decision{}, fmt.Errorf("wait until PodSequences are known: %w", err)
 		}
 	}
-	turn, known := r.sequences.Turn(pods)
+	hold, known := r.sequences.WouldHold(pods...)
 	if !known {
 		return decision{}, errUnknown
 	}
-	return decide(w.workload, ours, turn, note), nil
+	return decide(w.workload, ours, hold, note), nil
 }
 
 // write writes a decision on condition that the Workload is still the version that it was made for.

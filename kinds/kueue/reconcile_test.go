@@ -24,15 +24,15 @@ import (
 
 // fixed answers as its fields say.
 type fixed struct {
-	turn     sequence.Turn
+	hold     sequence.Hold
 	unknown  bool
 	caughtUp func() error // is called when somebody wants all PodSequences to be known
 	asked    []*corev1.Pod
 }
 
-func (f *fixed) Turn(pods []*corev1.Pod) (sequence.Turn, bool) {
+func (f *fixed) WouldHold(pods ...*corev1.Pod) (sequence.Hold, bool) {
 	f.asked = pods
-	return f.turn, !f.unknown
+	return f.hold, !f.unknown
 }
 func (f *fixed) Places(*corev1.Pod) []sequence.Place { return nil }
 func (f *fixed) CatchUp(context.Context, *corev1.Pod) error {
@@ -97,7 +97,7 @@ func status(t *testing.T, api client.Client) map[string]any {
 }
 
 func TestAHeldWorkloadIsTakenOutOfItsQueueAndPutBack(t *testing.T) {
-	answers := &fixed{turn: isHeld}
+	answers := &fixed{hold: isHeld}
 	r, api := newReconciler(t, answers, stored, storedCheck)
 	require.NoError(t, r.ask(t, "shop", ""))
 	require.Len(t, answers.asked, 1, "pods of templates with a count")
@@ -115,7 +115,7 @@ func TestAHeldWorkloadIsTakenOutOfItsQueueAndPutBack(t *testing.T) {
 	assert.Equal(t, ReasonWaits, w.condition("Requeued").Reason)
 	assert.Equal(t, "Pending", w.condition("QuotaReserved").Reason)
 
-	answers.turn = isTurn
+	answers.hold = isTurn
 	require.NoError(t, r.ask(t, "shop", ""))
 	w, err = readWorkload(&unstructured.Unstructured{Object: map[string]any{"status": status(t, api)}})
 	require.NoError(t, err)
@@ -135,7 +135,7 @@ func TestNothingIsOpenedBeforeAllSequencesAreKnown(t *testing.T) {
 	require.ErrorContains(t, r.ask(t, "shop", ""), "no answer")
 	assert.Equal(t, before, status(t, api))
 
-	answers.caughtUp = func() error { answers.turn = isHeld; return nil } // a sequence that was on its way
+	answers.caughtUp = func() error { answers.hold = isHeld; return nil } // a sequence that was on its way
 	require.NoError(t, r.ask(t, "shop", ""))
 	assert.Equal(t, "Retry", status(t, api)["admissionChecks"].([]any)[1].(map[string]any)["state"])
 }
@@ -147,7 +147,7 @@ kind: AdmissionCheck
 metadata: {name: sequence}
 spec: {controllerName: kueue.x-k8s.io/provisioning-request}
 `
-	r, api := newReconciler(t, &fixed{turn: isHeld}, stored, other)
+	r, api := newReconciler(t, &fixed{hold: isHeld}, stored, other)
 	before := status(t, api)
 	require.NoError(t, r.ask(t, "shop", ""))
 	require.NoError(t, r.ask(t, "", "sequence"))

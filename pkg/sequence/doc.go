@@ -33,8 +33,8 @@
 //	members.go                                who belongs to a sequence, in a namespace
 //	settle.go                                 what a transaction changed; that is published
 //	circle.go                                 which sequences wait for each other
-//	report.go, quota.go, explain.go, turn.go  what status and people are told
-//	stray.go, decision.go
+//	report.go, quota.go, explain.go           what status and people are told
+//	wouldhold.go, stray.go, decision.go
 //	publish.go                                what the scheduler may read
 //	dryrun.go, outoforder.go, podgroup.go     what one feature keeps
 //	judge.go                                  what a pod may do now

@@ -2,6 +2,7 @@ package sequence
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -49,72 +50,111 @@ func podToCome(app string) *st.PodWrapper {
 	return st.MakePod().Namespace(oracleNamespace).Name("").SchedulerName(oracleScheduler).Label("app", app)
 }
 
+// headAndWorkers is a sequence of the pods labelled app=db, app=head and app=worker.
+func headAndWorkers() *SequenceWrapper {
+	return MakeSequence(oracleNamespace, "shop").UID("shop").
+		Label("Database", "app", "db").Label("Head", "app", "head").Label("Workers", "app", "worker")
+}
+
+// sequenceWith is the sequence with a change.
+func sequenceWith(w *SequenceWrapper, edit func(*v1alpha1.PodSequence)) *v1alpha1.PodSequence {
+	ps := w.Obj()
+	edit(ps)
+	return ps
+}
+
 func TestWouldHold(t *testing.T) {
 	const gate = "podsequence.example.com/sequence-gate"
-	database := `group 1/2 "Database"`
-	shop := Hold{Sequence: shopKey, Group: database}
-	db := types.NamespacedName{Namespace: oracleNamespace, Name: "db"}
+	shop := Hold{Sequence: shopKey, Group: `group 1/2 "Database"`, Groups: []int{0}}
+	first := Hold{Sequence: shopKey, Group: `group 1/3 "Database"`, Groups: []int{0}}
+	needsDB := shop
+	needsDB.Paused = []types.NamespacedName{{Namespace: oracleNamespace, Name: "db"}}
+	tiersOnly := func(e answering) { e.ApplySequence(tiers("shop").Obj()) }
+	type pods = []*st.PodWrapper
 	for name, tc := range map[string]struct {
 		given func(e answering)
-		pod   *st.PodWrapper
+		pods  pods
 		want  Hold
 	}{
-		"a pod that no sequence selects": {
-			given: func(e answering) { e.ApplySequence(tiers("shop").Obj()) }, pod: podToCome("other"),
-		},
-		"a pod of the first group": {
-			given: func(e answering) { e.ApplySequence(tiers("shop").Obj()) }, pod: podToCome("db"),
-		},
-		"a pod of a later group": {
-			given: func(e answering) { e.ApplySequence(tiers("shop").Obj()) }, pod: podToCome("api"), want: shop,
+		"no pods":                        {given: tiersOnly},
+		"a pod that no sequence selects": {given: tiersOnly, pods: pods{podToCome("other")}},
+		"a pod of the first group":       {given: tiersOnly, pods: pods{podToCome("db")}},
+		"a pod of a later group":         {given: tiersOnly, pods: pods{podToCome("api")}, want: shop},
+		"a pod of a later group with one that no sequence selects": {
+			given: tiersOnly, pods: pods{podToCome("other"), podToCome("api")}, want: shop,
 		},
 		"a pod of another scheduler without a gate cannot be held": {
-			given: func(e answering) { e.ApplySequence(tiers("shop").Obj()) }, pod: podToCome("api").SchedulerName("default-scheduler"),
+			given: tiersOnly, pods: pods{podToCome("api").SchedulerName("default-scheduler")},
 		},
 		"a pod with the label is given our scheduler, or the gate": {
-			given: func(e answering) { e.ApplySequence(tiers("shop").Obj()) },
-			pod:   podToCome("api").SchedulerName("default-scheduler").Label(v1alpha1.SequenceLabel, "shop"), want: shop,
+			given: tiersOnly, pods: pods{podToCome("api").SchedulerName("default-scheduler").Label(v1alpha1.SequenceLabel, "shop")}, want: shop,
 		},
 		"a pod whose label names a sequence that does not exist": {
-			given: func(answering) {}, pod: podToCome("api").SchedulerName("default-scheduler").Label(v1alpha1.SequenceLabel, "shop"),
+			given: func(answering) {}, pods: pods{podToCome("api").SchedulerName("default-scheduler").Label(v1alpha1.SequenceLabel, "shop")},
 			want: Hold{Sequence: shopKey, Missing: spec.NamedMissing},
 		},
 		"a pod of a namespace that requires a sequence, and has none": {
-			given: func(e answering) { e.ApplyNamespace(requiring("true", "1")) }, pod: podToCome("api"),
+			given: func(e answering) { e.ApplyNamespace(requiring("true", "1")) }, pods: pods{podToCome("api")},
 			want: Hold{Sequence: types.NamespacedName{Namespace: oracleNamespace}, Missing: spec.AnyMissing},
 		},
 		"a pod of another scheduler is held by its gate": {
-			given: func(e answering) { e.ApplySequence(tiers("shop").Obj()) },
-			pod:   podToCome("api").SchedulerName("default-scheduler").SchedulingGates([]string{gate}), want: shop,
+			given: tiersOnly, pods: pods{podToCome("api").SchedulerName("default-scheduler").SchedulingGates([]string{gate})}, want: shop,
 		},
-		"the first of two sequences by name is told": {
+		"the first of two sequences by name": {
 			given: func(e answering) { e.ApplySequence(tiers("zoo").Obj()); e.ApplySequence(tiers("shop").Obj()) },
-			pod:   podToCome("api"), want: shop,
+			pods:  pods{podToCome("api")}, want: shop,
 		},
 		"a suspended sequence holds its first group": {
 			given: func(e answering) { e.ApplySequence(tiers("shop").Suspend().Obj()) },
-			pod:   podToCome("db"), want: Hold{Sequence: shopKey},
+			pods:  pods{podToCome("db"), podToCome("api")}, want: Hold{Sequence: shopKey},
+		},
+		"a dry run holds nothing": {
+			given: func(e answering) {
+				e.ApplySequence(sequenceWith(tiers("shop"), func(ps *v1alpha1.PodSequence) { ps.Spec.DryRun = true }))
+			}, pods: pods{podToCome("api")},
 		},
 		"a sequence of scope Node is left out": {
-			given: func(e answering) { e.ApplySequence(tiers("shop").NodeScope().Obj()) }, pod: podToCome("api"),
+			given: func(e answering) { e.ApplySequence(tiers("shop").NodeScope().Obj()) }, pods: pods{podToCome("api")},
 		},
 		"a group that is ready and waits for its time": {
 			given: func(e answering) {
 				e.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Pods("Database", "db-0").Wait("1h").Label("Application", "app", "api").Obj())
-				e.ApplyPod(makePod("db-0", "3").Node("n").Conditions([]corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}).Obj())
+				e.ApplyPod(readyPod(oracleNamespace, "db-0", "", "3"))
 			},
-			pod: podToCome("api"),
+			pods: pods{podToCome("api")}, want: shop,
+		},
+		"a group that is passed": {
+			given: func(e answering) {
+				e.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Pods("Database", "db-0").Label("Application", "app", "api").Obj())
+				e.ApplyPod(readyPod(oracleNamespace, "db-0", "", "3"))
+				e.Tick(time.Now().Add(time.Hour))
+			},
+			pods: pods{podToCome("api")},
+		},
+		"pods of a group and of the one after wait for the group before both": {
+			given: func(e answering) { e.ApplySequence(headAndWorkers().Obj()) },
+			pods:  pods{podToCome("worker"), podToCome("head")}, want: first,
+		},
+		"pods of the first group take those of later ones with them": {
+			given: func(e answering) { e.ApplySequence(headAndWorkers().Obj()) },
+			pods:  pods{podToCome("db"), podToCome("worker")},
+		},
+		"a group of their own is no excuse for another that they wait for, too": {
+			given: func(e answering) {
+				e.ApplySequence(sequenceWith(headAndWorkers(), func(ps *v1alpha1.PodSequence) { ps.Spec.PodGroups[1].DependsOn = []string{} }))
+			},
+			pods: pods{podToCome("head"), podToCome("worker")}, want: first,
 		},
 		"a paused Deployment that the group needs": {
 			given: func(e answering) {
 				e.ApplySequence(tiers("shop").Obj())
 				e.ApplyWorkload(emptyDeployment("db", paused))
 			},
-			pod: podToCome("api"), want: Hold{Sequence: shopKey, Group: database, Paused: []types.NamespacedName{db}},
+			pods: pods{podToCome("api")}, want: needsDB,
 		},
 		"a Deployment that is not paused": {
 			given: func(e answering) { e.ApplySequence(tiers("shop").Obj()); e.ApplyWorkload(emptyDeployment("db")) },
-			pod:   podToCome("api"), want: shop,
+			pods:  pods{podToCome("api")}, want: shop,
 		},
 		"a paused Deployment that lacks no pod": {
 			given: func(e answering) {
@@ -122,35 +162,17 @@ func TestWouldHold(t *testing.T) {
 				e.ApplyPod(makePod("db-0", "3").Label("app", "db").Obj())
 				e.ApplyWorkload(emptyDeployment("db", paused, func(d *appsv1.Deployment) { *d.Spec.Replicas = 0 }))
 			},
-			pod: podToCome("api"), want: shop,
-		},
-		"a paused Deployment that the group needs by way of another sequence": {
-			given: func(e answering) {
-				e.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Label("Cache", "app", "cache").Label("Application", "app", "api").Obj())
-				e.ApplySequence(MakeSequence(oracleNamespace, "other").UID("other").Label("Database", "app", "db").Label("Cache", "app", "cache").Obj())
-				e.ApplyWorkload(emptyDeployment("db", paused))
-				e.ApplyPod(makePod("cache-0", "3").Label("app", "cache").Obj())
-			},
-			pod: podToCome("api"), want: Hold{Sequence: shopKey, Group: `group 1/2 "Cache"`, Paused: []types.NamespacedName{db}},
-		},
-		"two sequences that wait for each other": {
-			given: func(e answering) {
-				e.ApplySequence(tiers("shop").Obj())
-				e.ApplySequence(MakeSequence(oracleNamespace, "zoo").UID("zoo").Label("Application", "app", "api").Label("Database", "app", "db").Obj())
-				e.ApplyPod(makePod("db-0", "3").Label("app", "db").Obj())
-				e.ApplyPod(makePod("api-0", "3").Label("app", "api").Obj())
-			},
-			pod: podToCome("api"), want: shop,
+			pods: pods{podToCome("api")}, want: shop,
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := newEngine()
 			tc.given(e)
-			got := e.WouldHold(tc.pod.Obj())
-			if len(got.Paused) == 0 {
-				got.Paused = nil
+			objects := make([]*corev1.Pod, 0, len(tc.pods))
+			for _, pod := range tc.pods {
+				objects = append(objects, pod.Obj())
 			}
-			assert.Equal(t, tc.want, got)
+			assert.Equal(t, tc.want, e.WouldHold(objects...))
 		})
 	}
 }

@@ -43,7 +43,7 @@ func ofHold() []mutant {
 			"a program that sees no nodes lets gated pods through", engine, ""},
 		{enginePath + "dryrun.go", "\tfacts.DryRun = false\n", "",
 			"a dry run says that it would hold nothing", engine, ""},
-		{enginePath + "explain.go", "k.holdFacts(p, m).Rule() == hold.ByGroup && (", "k.holdFacts(p, m).Rule() != hold.Free && (",
+		{enginePath + "wouldhold.go", "k.holdFacts(p.pod, m).Rule() != hold.ByGroup {", "k.holdFacts(p.pod, m).Rule() == hold.Free {",
 			"a DeploymentCoordination takes a pod for held that goes by nodes", engine, ""},
 		{enginePath + "report.go", "s.releasedAtFirst(), s.Suspended, s.refused())", "s.releasedAtFirst(), false, s.refused())",
 			"status says that a suspended sequence of scope Node releases its groups", engine, ""},

@@ -24,22 +24,13 @@ type Holds struct {
 // Known is closed when all PodSequences and pods are known for the first time.
 func (h *Holds) Known() <-chan struct{} { return h.known }
 
-// WouldHold says what would hold a pod that does not exist yet. Until all PodSequences and pods are known, nothing
-// would. When they are, Options.HoldsChanged is called.
-func (h *Holds) WouldHold(pod *corev1.Pod) sequence.Hold {
+// WouldHold says what would hold pods that are created together and do not exist yet, and whether that is known: all PodSequences and
+// pods must be. When it changes, Options.HoldsChanged is called.
+func (h *Holds) WouldHold(pods ...*corev1.Pod) (hold sequence.Hold, known bool) {
 	if h.why() != "" {
-		return sequence.Hold{}
+		return sequence.Hold{}, false
 	}
-	return h.engine.WouldHold(pod)
-}
-
-// Turn says what pods wait for that are created together, and whether that is known: all PodSequences and pods must be. When
-// it changes, Options.HoldsChanged is called.
-func (h *Holds) Turn(pods []*corev1.Pod) (turn sequence.Turn, known bool) {
-	if h.why() != "" {
-		return sequence.Turn{}, false
-	}
-	return h.engine.Turn(pods), true
+	return h.engine.WouldHold(pods...), true
 }
 
 // Places returns the groups that sequences have for a pod, see sequence.Engine.

@@ -84,7 +84,11 @@ func TestNothingIsHeldBeforeEverythingIsKnown(t *testing.T) {
 	engine.ApplySequence(MakeSequence("shop", "shop").Label("Database", "app", "db").Label("Application", "app", "api").Obj())
 	holds := &Holds{engine: engine, why: func() string { return why }}
 	pod := st.MakePod().Namespace("shop").Name("").SchedulerName("podsequence-scheduler").Label("app", "api").Obj()
-	assert.False(t, holds.WouldHold(pod).Held())
+	hold, known := holds.WouldHold(pod)
+	assert.False(t, known)
+	assert.False(t, hold.Held())
 	why = ""
-	assert.True(t, holds.WouldHold(pod).Held())
+	hold, known = holds.WouldHold(pod)
+	assert.True(t, known)
+	assert.True(t, hold.Held())
 }

@@ -82,7 +82,7 @@ func TestAPodSequenceInTheOppositeOrder(t *testing.T) {
 		s.awaitActive("api")
 		s.awaitCondition("shop", v1.ConditionDegraded, "True "+v1.ReasonHeldByPodSequence)
 		degraded := meta.FindStatusCondition(s.status("shop").Conditions, v1.ConditionDegraded)
-		assert.Contains(t, degraded.Message, "PodSequence "+s.Namespace+`/order until group 1/2 "Database" is ready, and this group needs `+s.Namespace+"/db")
+		assert.Contains(t, degraded.Message, "PodSequence "+s.Namespace+`/order until group 1/2 "Database" is passed, and this group needs `+s.Namespace+"/db")
 		s.Await("the PodSequence to name the paused Deployment", func() bool {
 			order := &v1alpha1.PodSequence{}
 			require.NoError(s, s.API.Get(s.Ctx, types.NamespacedName{Namespace: s.Namespace, Name: "order"}, order))
