@@ -82,7 +82,7 @@ func (o *oracle) judgeStartsOf(ps *v1alpha1.PodSequence, v *view) {
 		recorded := ps.Status.StartedOutOfOrder != nil && slices.Contains(ps.Status.StartedOutOfOrder.Pods, nameInReport(v, p))
 		switch {
 		case was.Has(p.UID),
-			first && ps.Status.ObservedGeneration >= 1 && recorded && !o.boundAfterAllPassed(v, p),
+			first && ps.Status.ObservedGeneration >= 1 && recorded && !oracleBoundAt(p).After(ps.ManagedFields[0].Time.Time),
 			m.judges && (first || !o.bound.Has(p.UID)) && o.missedAtBinding(v, p),
 			p.Spec.SchedulerName != oracleScheduler && !first && !o.bound.Has(p.UID) && !oracleBoundAt(p).Before(m.from) && o.missedAtBinding(v, p):
 			m.early.Insert(p.UID)
@@ -127,22 +127,6 @@ func (o *oracle) wasBoundBefore(v *view, p *corev1.Pod) bool {
 	for _, mark := range marks[1:] {
 		by, hashes, _ := strings.Cut(mark, "/")
 		if by == string(v.UID) || o.definitions[strings.Split(hashes, "-")[0]] == v.definitions[i] {
-			return false
-		}
-	}
-	return true
-}
-
-// boundAfterAllPassed reports whether every group that the pod waits for was passed for good in a second before that of its binding, so
-// that a pod of this name that started too early must have been another one.
-func (o *oracle) boundAfterAllPassed(v *view, p *corev1.Pod) bool {
-	if v.Spec.Scope == v1alpha1.ScopeNode || v.Spec.EnforcementMode == v1alpha1.Continuous {
-		return false
-	}
-	course := v.courses[""]
-	for j := range course.groups {
-		if awaits(v.PodSequence, v.groupOf[oracleKey(p)], j) &&
-			!(course.passed[j] && course.passedAt[j].Truncate(time.Second).Before(oracleBoundAt(p))) {
 			return false
 		}
 	}

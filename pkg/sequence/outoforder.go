@@ -34,64 +34,33 @@ func (k *knowledge) mayHaveStartedEarly(p *pod, m membership) bool {
 		(!bound.After(created) || !k.settings.isOurs(p)) && !bound.Before(created.Add(-oneInstallation)) && !s.ReleasedInOrder(p.ProofMarks(), m.group)
 }
 
-// notPassedAtBinding returns the groups that the pod waits for and that were not passed when it was bound. passed has what passTimes
-// returned for the pod's domain.
-func (m membership) notPassedAtBinding(p *pod, passed passTimes) spec.GroupSet {
-	missing := spec.GroupSet(0)
+// notPassedAtBinding returns the groups that the pod waits for and that were not passed when it was bound, as their pods and the node
+// themselves say. Nothing says which groups are for a node that is not known: there no group counts as not passed.
+func (m membership) notPassedAtBinding(p *pod) spec.GroupSet {
+	d, missing := m.sequence.domainOf(p), spec.GroupSet(0)
+	if d.isNode() && d.node == nil {
+		return missing
+	}
 	for i := range m.sequence.groups[m.group].Awaited.All() {
-		if passed[i].isMissing(p.BoundAt.Time()) {
+		if d.applies(m.sequence.groups[i]) && !d.wasPassedAt(i, p.BoundAt.Time()) {
 			missing.Add(i)
 		}
 	}
 	return missing
 }
 
-// passTimes holds, for each group of a domain, since when it is passed.
-type passTimes []passTime
-
-type passTime struct {
-	time  time.Time // zero: nothing says when
-	never bool      // it is not
-	// recorded is since when the group is passed permanently, whatever became of its pods; zero if it is not.
-	recorded time.Time
-}
-
-// isMissing reports whether the group was not passed at a time.
-func (t passTime) isMissing(at time.Time) bool {
-	if !t.recorded.IsZero() && !t.recorded.After(at) {
+// wasPassedAt reports whether a group was passed: permanently, or because it has been ready since then. Times are whole seconds, so a wait
+// is over at the earliest when it has passed since the second in which the group became ready. Objects do not count, because nothing says
+// how they were before the sequence.
+func (d *domain) wasPassedAt(i int, at time.Time) bool {
+	if !d.sequence.Continuous && d.Passed.Has(i) && !d.PassedAt(i).Truncate(time.Second).After(at) {
+		return true
+	}
+	if !d.isReadyButForObjects(i) {
 		return false
 	}
-	return t.never || t.time.After(at)
-}
-
-// passTimes returns since when groups are passed, as their pods and the node themselves say, whatever this engine has seen. Times are whole
-// seconds, so a wait is over at the earliest when it has passed since the second in which the group became ready. Nothing says which groups
-// are for a node that is not known: there no group counts as not passed. Objects do not count either, because nothing says how they were
-// before the sequence.
-func (k *knowledge) passTimes(d *domain) passTimes {
-	awaited := spec.GroupSet(0)
-	for _, g := range d.sequence.groups {
-		awaited |= g.Awaited
-	}
-	times := make(passTimes, spec.MaxGroups)
-	if d.isNode() && d.node == nil {
-		return times
-	}
-	for i := range awaited.All() {
-		if !d.sequence.Continuous && d.Passed.Has(i) {
-			times[i].recorded = d.PassedAt(i).Truncate(time.Second)
-		}
-		switch g := d.sequence.groups[i]; {
-		case !d.applies(g):
-		case !d.isReadyButForObjects(i):
-			times[i].never = true
-		default:
-			if ready := latest(d.podsReadySince(i), d.conditionsSince(i)); !ready.IsZero() {
-				times[i].time = ready.Add(g.Wait)
-			}
-		}
-	}
-	return times
+	ready := latest(d.podsReadySince(i), d.conditionsSince(i))
+	return ready.IsZero() || !ready.Add(d.sequence.groups[i].Wait).After(at)
 }
 
 // isReadyButForObjects reports whether the group is satisfied, whatever its objects are.
@@ -122,29 +91,14 @@ func (k *knowledge) beginOrderChecks(s, old *sequence, pods map[*pod]struct{}, t
 			k.queueOrderCheck(p, s, tx)
 		}
 	case s.object.Status.StartedOutOfOrder != nil:
-		names := s.object.Status.StartedOutOfOrder.Pods
+		names, written := s.object.Status.StartedOutOfOrder.Pods, s.recordedAt()
 		for p := range pods {
-			if m, is := p.membershipIn(s); is && k.mayHaveStartedEarly(p, m) && slices.Contains(names, s.nameOf(p)) && !s.isNamesake(p, m) {
+			isNamesake := !written.IsZero() && p.BoundAt.Time().After(written)
+			if m, is := p.membershipIn(s); is && k.mayHaveStartedEarly(p, m) && slices.Contains(names, s.nameOf(p)) && !isNamesake {
 				s.outOfOrder.add(p)
 			}
 		}
 	}
-}
-
-// isNamesake reports whether a pod of which status has the name is another one than status means: one that was bound after all groups
-// that it waits for were passed permanently. Times are whole seconds: one that was bound in the same second may be the one of status.
-func (s *sequence) isNamesake(p *pod, m membership) bool {
-	if s.Continuous || s.PerNode {
-		return false
-	}
-	passed := s.RecordedPasses(&s.object.Status)
-	for i := range s.groups[m.group].Awaited.All() {
-		at := s.record(i).PassedAt
-		if !passed.Has(i) || at == nil || !at.Truncate(time.Second).Before(p.BoundAt.Time()) {
-			return false
-		}
-	}
-	return true
 }
 
 // canCheckOrder reports whether the sequence holds pods, so that it matters when they started.
@@ -168,20 +122,10 @@ func (k *knowledge) queueOrderCheck(p *pod, s *sequence, tx *transaction) {
 }
 
 // checkOrder finds out which pods of a transaction started out of order.
-func (k *knowledge) checkOrder(tx *transaction) {
-	times := map[*domain]passTimes{}
+func (*knowledge) checkOrder(tx *transaction) {
 	for _, judged := range tx.toCheckOrder {
-		p, s := judged.pod, judged.in
-		m, is := p.membershipIn(s)
-		if !is || !s.registered {
-			continue
-		}
-		d := s.domainOf(p)
-		if times[d] == nil {
-			times[d] = k.passTimes(d)
-		}
-		if m.notPassedAtBinding(p, times[d]) != 0 {
-			s.outOfOrder.add(p)
+		if m, is := judged.membershipIn(judged.in); is && judged.in.registered && m.notPassedAtBinding(judged.pod) != 0 {
+			judged.in.outOfOrder.add(judged.pod)
 		}
 	}
 }
@@ -211,17 +155,12 @@ func (k *knowledge) reportOutOfOrder(s *sequence) *report.OutOfOrder {
 	if len(s.outOfOrder.pods) == 0 {
 		return nil
 	}
-	r := &report.OutOfOrder{}
-	times, missing := map[*domain]passTimes{}, ^spec.GroupSet(0)
-	owners := map[*workload]struct{}{}
+	r, missing, owners := &report.OutOfOrder{}, ^spec.GroupSet(0), map[*workload]struct{}{}
 	for p := range s.outOfOrder.pods {
-		d, name := s.domainOf(p), s.nameOf(p)
-		if times[d] == nil {
-			times[d] = k.passTimes(d)
-		}
+		name := s.nameOf(p)
 		m, _ := p.membershipIn(s)
 		r.Foreign = r.Foreign || !k.settings.isOurs(p)
-		missing &= m.notPassedAtBinding(p, times[d])
+		missing &= m.notPassedAtBinding(p)
 		r.Pods = append(r.Pods, name)
 		switch owner := k.workloads.ownerOf(p).workload; {
 		case owner == nil || !report.CanRestart(owner.Kind):
