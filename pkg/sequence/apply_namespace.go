@@ -130,9 +130,6 @@ func (k *knowledge) changeGroupsIn(s *sequence, name string, groups spec.Namespa
 	s.reconfirmGroups(before, groups, now, tx)
 	for p := range affected {
 		p.recordProofs(tx)
-		if s.dry != nil && !p.isMemberOf(s) {
-			s.dry.forget(p, k.now)
-		}
 		k.reviewStart(p, []membership{{sequence: s}}, false)
 		k.review(p, tx.Question.And(now), tx)
 	}

@@ -64,7 +64,6 @@ func (k *knowledge) applyPod(view *pod, tx *transaction) {
 	tx.entered = append(tx.entered, p)
 	if isNew {
 		k.notePod(p, tx)
-		tx.newlySeen = append(tx.newlySeen, podInSequence{p, nil})
 	}
 }
 
@@ -105,7 +104,6 @@ func (k *knowledge) removePod(namespace, name string, uid types.UID, tx *transac
 	k.nodes.movePod(p, p.runsOn(), "")
 	k.published.withdraw(p)
 	k.questions.forgetPod(p)
-	p.endDryRuns(p.memberships(), true, k.now)
 	k.reviewStart(p, p.memberships(), true)
 	p.markDirty(tx)
 	k.workloads.countOnNode(p, -1, tx)
@@ -125,6 +123,7 @@ func (k *knowledge) update(n *namespace, p, view *pod, replace bool, tx *transac
 	}
 	k.unplaced.forget(p) // under the version that it was entered with
 	view.inheritFrom(p, replace, tx)
+	view.GateLifted = view.UID == p.UID && (p.GateLifted || len(p.Gates()) > len(view.Gates()))
 	moves := replace || view.Node != p.Node
 	k.workloads.countOnNode(p, -1, tx)
 	if moves {
@@ -136,7 +135,6 @@ func (k *knowledge) update(n *namespace, p, view *pod, replace bool, tx *transac
 	k.nodes.movePod(p, before.runsOn(), p.runsOn())
 	if p.places = before.places; replace {
 		p.setMemberships(n.place(p))
-		p.endDryRuns(before.memberships(), before.UID != p.UID, k.now)
 	}
 	n.reviewStray(p, tx)
 	k.reviewStart(p, before.memberships(), before.UID != p.UID)

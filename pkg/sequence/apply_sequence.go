@@ -134,7 +134,7 @@ func (k *knowledge) replaceSequence(old, next *sequence, tx *transaction) {
 		if old == nil || old.UID != next.UID || old.PerNode != next.PerNode || old.refused() {
 			k.restoreFailures(next, tx)
 		}
-		next.inheritDryRun(old, k.now)
+		next.beginDryRun(old)
 		k.beginOrderChecks(next, old, affected, tx)
 		for p := range affected {
 			p.recordProofs(tx)
@@ -148,16 +148,7 @@ func (k *knowledge) replaceSequence(old, next *sequence, tx *transaction) {
 		}
 	}
 	for p := range affected {
-		if next != nil {
-			next.restoreDryRun(p)
-			if old == nil || old.UID != next.UID {
-				tx.newlySeen = append(tx.newlySeen, podInSequence{p, next})
-			}
-		}
 		k.review(p, tx.Question, tx)
-	}
-	if next != nil && next.dry != nil {
-		next.dry.recorded = nil
 	}
 	for _, name := range names {
 		k.forgetIfEmpty(name)
@@ -372,6 +363,5 @@ func newSequence(compiled *spec.Sequence, stored spec.Stored) *sequence {
 		places[i], onlyPlaces[i] = membership{s, i}, places[i:i+1:i+1]
 		s.groups[i] = &group{Group: g, demands: map[*demand]struct{}{}, namespaces: map[string]struct{}{}, onlyPlace: &onlyPlaces[i]}
 	}
-	s.dry = newDryRun(s)
 	return s
 }

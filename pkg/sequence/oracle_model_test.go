@@ -79,11 +79,6 @@ type oracle struct {
 	// selected are the pods that some sequence has.
 	selected sets.Set[types.UID]
 
-	// dryRuns are counts of what sequences with a dry run would hold, by UID. seen are the pods, and known the sequences that are
-	// allowed, that there were after the event before.
-	dryRuns     map[types.UID]*dryCount
-	seen, known sets.Set[types.UID]
-
 	// starts are the pods that started before their sequences, by the UID of the sequence. bound are the pods that had a node after the
 	// event before.
 	starts map[types.UID]*startCount
@@ -157,7 +152,7 @@ func newOracle(definitions map[string]string) *oracle {
 		refused: sets.New[types.UID](), allowed: map[types.UID]time.Time{},
 		wasSuperseded: sets.New[types.UID](), unfinished: map[types.UID]metav1.Object{}, readyAt: map[types.UID]time.Time{},
 		notBefore: map[types.UID]time.Time{}, steadyAt: map[types.UID]time.Time{}, boots: map[string]lastBoot{}, said: map[string]saidOfNode{},
-		dryRuns: map[types.UID]*dryCount{}, starts: map[types.UID]*startCount{}, shouldRun: map[pairing]bool{}, reached: newOracleReached(), byUID: map[types.UID]metav1.Object{},
+		starts: map[types.UID]*startCount{}, shouldRun: map[pairing]bool{}, reached: newOracleReached(), byUID: map[types.UID]metav1.Object{},
 	}
 }
 
@@ -320,7 +315,6 @@ func (o *oracle) settle() {
 		}
 	}
 	maps.DeleteFunc(o.memories, func(uid types.UID, _ *memory) bool { return !present.Has(uid) })
-	o.countDryRuns()
 	o.judgeStarts()
 }
 

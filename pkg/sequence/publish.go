@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/pkg/sequence/hold"
+	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/placement"
 	"example.com/podsequence/pkg/sequence/spec"
 )
@@ -16,13 +17,19 @@ import (
 func (d *domain) publish() (before publishedDomain) {
 	d.sequence.domainsMu.Lock()
 	defer d.sequence.domainsMu.Unlock()
-	before, d.published = d.published, publishedDomain{Standing: d.standing(), unconfirmed: d.unconfirmed, unmatched: d.unmatchedGroups(), failed: d.failedGroups()}
+	before, d.published = d.published, d.toPublish()
 	return before
+}
+
+func (d *domain) toPublish() publishedDomain {
+	return publishedDomain{
+		Standing: d.standing(), unconfirmed: d.unconfirmed, unmatched: d.unmatchedGroups(), failed: d.failedGroups(),
+		lost: inventory.TimestampOf(d.lastLost()),
+	}
 }
 
 // publish publishes what the engine says of the pod, and returns it.
 func (k *knowledge) publish(p *pod) verdict {
-	k.noteDryRuns(p)
 	if p.Bound() {
 		k.published.withdraw(p)
 		return verdict{}

@@ -35,7 +35,7 @@ func (e *Engine) Report(key types.NamespacedName) (report.Report, bool) {
 	}
 	r.Failures, r.OpenToTenants = s.allFailures(), s.OpenToTenants()
 	if s.dry != nil {
-		r.DryRun = s.dry.report(s, e.now)
+		r.DryRun = e.reportDryRun(s)
 	}
 	if s.PerNode {
 		e.reportNodes(s, &r)

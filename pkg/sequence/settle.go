@@ -47,9 +47,6 @@ func (k *knowledge) settle(tx *transaction) Changes {
 			k.settleDomain(&changes, d)
 		}
 	}
-	for _, p := range tx.newlySeen {
-		k.noteNewlySeen(p)
-	}
 	if len(tx.toCheckOrder) > 0 {
 		k.checkOrder(tx)
 	}

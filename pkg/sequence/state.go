@@ -89,6 +89,8 @@ type publishedDomain struct {
 	unmatched spec.GroupSet
 	// failed are the groups under way of which members failed.
 	failed spec.GroupSet
+	// lost is when a group was last lost, see lastLost.
+	lost inventory.Timestamp
 	// unpublished marks the domains of a sequence that is new, or new in this form.
 	unpublished bool
 }
@@ -188,17 +190,10 @@ type failure struct {
 	recorded bool
 }
 
-// dryRun is what a sequence would have held since its dry run began.
+// dryRun is what a sequence would have held in its dry run until it released the groups of the pods.
 type dryRun struct {
-	held map[*pod]time.Time // since when
-	// counted are the members that are in total.
-	counted map[*pod]struct{}
-	// recorded are pods that status says would be held, by the names that it gives them.
-	recorded map[string]struct{}
-	// recordedAt is when status was written: a pod that is older was counted then if it was held.
-	recordedAt time.Time
-	total      int
-	longest    time.Duration // of those that are held no more
+	total   int
+	longest time.Duration
 }
 
 // outOfOrder are the members that started out of order.

@@ -26,8 +26,6 @@ type transaction struct {
 	pins []changedPin
 	// entered are the pods of which there is a new version.
 	entered []*pod
-	// newlySeen are pods that nobody saw before, or not since there is a sequence that has them.
-	newlySeen []podInSequence
 	// toCheckOrder are pods of which a sequence must find out whether they started out of order.
 	toCheckOrder []podInSequence
 	// nodes are the names of those that came, went or changed.

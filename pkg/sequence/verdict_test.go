@@ -93,7 +93,7 @@ func checkPublishedSequences(e *Engine) error {
 			}
 		}
 		for name, d := range s.domains {
-			if d.published != (publishedDomain{Standing: d.standing(), unconfirmed: d.unconfirmed, unmatched: d.unmatchedGroups(), failed: d.failedGroups()}) || s.publishedOn(name) != d.published.Standing {
+			if d.published != d.toPublish() || s.publishedOn(name) != d.published.Standing {
 				return fmt.Errorf("%s: what is published of node %q is %v, want %v", s.Key, name, s.publishedOn(name), d.standing())
 			}
 		}

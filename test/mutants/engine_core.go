@@ -136,7 +136,7 @@ func ofEngine() []mutant {
 			"kubectl get shows a dry run and an override like a sequence that runs", engine, ""},
 		{"pkg/sequence/report/status.go", "	if r.Continuous {\n", "	if r.PerNode {\n",
 			"status says BootstrapOnly of a sequence of scope Cluster whose mode is Continuous", engine, ""},
-		{enginePath + "dryrun.go", "if !s.DryRunRequested {", "if !s.DryRun {",
+		{enginePath + "dryrun.go", "case !s.DryRunRequested:", "case !s.DryRun:",
 			"a dry run says nothing while the sequence is suspended", engine, ""},
 		{holdPath + "facts.go", "!f.DryRun && (!f.PerNode || hasNode", "(!f.PerNode || hasNode",
 			"a dry run leaves proofs", engine, ""},

@@ -41,7 +41,7 @@ func ofHold() []mutant {
 			"pods are released as soon as they come, though a change from before may be missing", engine, ""},
 		{enginePath + "settings.go", "set.isOurs(p), p.isGatedFor(m.sequence), set.ClusterScopeOnly", "set.isOurs(p), p.isGatedFor(m.sequence), false",
 			"a program that sees no nodes lets gated pods through", engine, ""},
-		{enginePath + "dryrun.go", "\tfacts.DryRun = false\n", "",
+		{enginePath + "dryrun.go", "facts.DryRun, facts.Placed = false, false", "facts.Placed = false",
 			"a dry run says that it would hold nothing", engine, ""},
 		{enginePath + "wouldhold.go", "k.holdFacts(p.pod, m).Rule() != hold.ByGroup {", "k.holdFacts(p.pod, m).Rule() == hold.Free {",
 			"a DeploymentCoordination takes a pod for held that goes by nodes", engine, ""},

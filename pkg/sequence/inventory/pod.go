@@ -50,6 +50,7 @@ type Pod struct {
 	OwnerKnown  bool // its controller is of a kind in the table of workload kinds
 	Nominated   bool // it has no node, and room is kept for it on one (status.nominatedNodeName)
 	Tried       bool // it has no node, and a scheduler has looked for one
+	GateLifted  bool // a gate of it was lifted since it was first seen: whoever enters the pod sets it
 	// Mirror reports that kubelet made it of a static pod: no scheduler placed it, nobody can hold it, and no controller replaces it.
 	Mirror bool
 	// Hook reports that it is a hook that no order concerns, as its own annotations say, see IsUnorderedHook. OfHook reports that the Job

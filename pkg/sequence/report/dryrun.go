@@ -14,7 +14,7 @@ import (
 // DryRun is what a sequence would have held since its dry run began.
 type DryRun struct {
 	Pods    []string // that would be held now, sorted
-	Total   int      // that would have been held at some time
+	Total   int      // these, and those that would have been held when their groups were released
 	Longest time.Duration
 }
 
@@ -28,6 +28,10 @@ func (r Report) describeDryRun(status *v1alpha1.PodSequenceStatus, before *v1alp
 	status.DryRun = &v1alpha1.DryRunStatus{
 		HeldNow: count(len(pods)), HeldTotal: count(r.DryRun.Total), LongestSeconds: int64(r.DryRun.Longest / time.Second),
 		Pods: pods[:min(len(pods), v1alpha1.MaxListedPods)],
+	}
+	if before != nil { // of pods that are gone, or that a restart has forgotten, only status knows
+		status.DryRun.HeldTotal = max(status.DryRun.HeldTotal, before.HeldTotal)
+		status.DryRun.LongestSeconds = max(status.DryRun.LongestSeconds, before.LongestSeconds)
 	}
 	if before != nil && before.HeldNow == status.DryRun.HeldNow && before.HeldTotal == status.DryRun.HeldTotal && slices.Equal(before.Pods, status.DryRun.Pods) {
 		status.DryRun.LongestSeconds = before.LongestSeconds
