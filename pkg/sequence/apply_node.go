@@ -30,7 +30,7 @@ func (k *knowledge) replaceNodes(objects []*corev1.Node, tx *transaction) {
 
 func (k *knowledge) applyNode(object *corev1.Node, tx *transaction) {
 	view, old := &node{Node: inventory.ViewNode(object)}, k.nodes.byName[object.Name]
-	if view.LookedAt(k.now); old != nil {
+	if old != nil {
 		if !inventory.Newer(view.ResourceVersion, old.ResourceVersion) {
 			return
 		}

@@ -60,8 +60,6 @@ type oracle struct {
 	unfinished    map[types.UID]metav1.Object
 	// readyAt is since when each pod is done, whatever its kubelet says, or since when it was last seen not to be.
 	readyAt map[types.UID]time.Time
-	// notBefore is, of a pod that is done, when it was last seen in another state.
-	notBefore map[types.UID]time.Time
 	// steadyAt is since when each pod is ready without a break, and never in the future.
 	steadyAt map[types.UID]time.Time
 	// readyNow and readyBefore are the same as of when last looked at, and the time before.
@@ -151,8 +149,8 @@ func newOracle(definitions map[string]string) *oracle {
 		objects: map[string]map[string]metav1.Object{}, memories: map[types.UID]*memory{}, definitions: definitions,
 		refused: sets.New[types.UID](), allowed: map[types.UID]time.Time{},
 		wasSuperseded: sets.New[types.UID](), unfinished: map[types.UID]metav1.Object{}, readyAt: map[types.UID]time.Time{},
-		notBefore: map[types.UID]time.Time{}, steadyAt: map[types.UID]time.Time{}, boots: map[string]lastBoot{}, said: map[string]saidOfNode{},
-		starts: map[types.UID]*startCount{}, shouldRun: map[pairing]bool{}, reached: newOracleReached(), byUID: map[types.UID]metav1.Object{},
+		steadyAt: map[types.UID]time.Time{}, boots: map[string]lastBoot{}, said: map[string]saidOfNode{},
+		starts: map[types.UID]*startCount{}, shouldRun: map[pairing]bool{}, byUID: map[types.UID]metav1.Object{},
 	}
 }
 
@@ -172,29 +170,14 @@ func (o *oracle) apply(kind string, object metav1.Object) {
 	}
 }
 
-// seePod notes since when a pod is done: not since before it was created, bound, or last seen not to be done.
+// seePod notes since when a pod is done: not since before it was created or bound.
 func (o *oracle) seePod(p *corev1.Pod) {
 	old, _ := o.objects["Pod"][oracleKey(p)].(*corev1.Pod)
 	ready, at := said(p, v1alpha1.RequireReady)
 	defer o.seeSteady(p, old, o.readyAt[p.UID])
-	o.seeReached(p, old)
-	if !ready {
-		o.readyAt[p.UID] = o.second()
-		return
+	if delete(o.readyAt, p.UID); ready {
+		o.readyAt[p.UID] = ofAPI(p, at)
 	}
-	if !at.IsZero() {
-		at = ofAPI(p, at)
-		if old != nil && old.UID == p.UID {
-			wasReady, _ := said(old, v1alpha1.RequireReady)
-			ended := endOf(p) == corev1.PodSucceeded && endOf(old) != corev1.PodSucceeded
-			switch {
-			case !wasReady, ended:
-				o.notBefore[p.UID] = o.readyAt[p.UID]
-			}
-			at = later(at, o.notBefore[p.UID])
-		}
-	}
-	o.readyAt[p.UID] = at
 }
 
 // isNews reports whether the object is newer than what was told of it.

@@ -14,21 +14,19 @@ import (
 // saidOfNode is what was said of a node, by the type of the condition, and when the oracle last looked.
 type saidOfNode struct {
 	conditions map[string]saidCondition
-	seen       time.Time
 }
 
 // saidCondition is a condition, and what became of it before.
 type saidCondition struct {
 	corev1.NodeCondition
-	// outlived reports that nobody has said it since the node booted. without is when it was last seen not to be so.
+	// outlived reports that nobody has said it since the node booted.
 	outlived bool
-	without  time.Time
 }
 
 // seeConditions follows what is said of a node. same reports that it is the node of before, boots that it boots, and settled that its
 // kubelet has been ready for long enough to have reported on everything.
 func (o *oracle) seeConditions(node *corev1.Node, same, boots, settled bool) {
-	before, now := o.said[node.Name], saidOfNode{conditions: map[string]saidCondition{}, seen: o.second()}
+	before, now := o.said[node.Name], saidOfNode{conditions: map[string]saidCondition{}}
 	for _, c := range node.Status.Conditions {
 		is := saidCondition{NodeCondition: c}
 		was, had := before.conditions[string(c.Type)]
@@ -40,13 +38,6 @@ func (o *oracle) seeConditions(node *corev1.Node, same, boots, settled bool) {
 			is.outlived = unchanged || said.Before(o.boots[node.Name].at)
 		case unchanged && was.outlived:
 			is.outlived = c.LastHeartbeatTime.After(c.LastTransitionTime.Time) || !settled
-		}
-		switch {
-		case !same:
-		case had && was.Status == c.Status && !was.outlived:
-			is.without = was.without
-		default:
-			is.without = before.seen
 		}
 		now.conditions[string(c.Type)] = is
 	}
@@ -71,7 +62,7 @@ func (o *oracle) holds(said map[string]saidOfNode, node string, r v1alpha1.NodeC
 	case c.LastTransitionTime.IsZero():
 		return true, time.Time{}
 	}
-	return true, later(c.LastTransitionTime.Time, o.node(node).CreationTimestamp.Time, c.without)
+	return true, later(c.LastTransitionTime.Time, o.node(node).CreationTimestamp.Time)
 }
 
 // addConditions adds to what a group has on a node which of its conditions the node has.

@@ -1,7 +1,6 @@
 package sequence
 
 import (
-	"maps"
 	"math/rand/v2"
 	"time"
 
@@ -15,19 +14,10 @@ import (
 // oracleReached is what the oracle knows of pods apart from that they are ready or have succeeded: that they have started, and which
 // conditions they have.
 type oracleReached struct {
-	// since is, by pod and by what it has reached, since when it has, whatever its kubelet says. not is when it was last seen not to.
-	since, not map[types.UID]map[string]time.Time
-	// seen is when each pod was last looked at.
-	seen map[types.UID]time.Time
-	// now and before are since as of when last looked at, and the time before. outlived is what was reached before a boot, likewise.
+	// now and before are, by pod and by what it has reached, since when it has, as of when last looked at, and the time before. outlived is
+	// what was reached before a boot, likewise.
 	now, before                 map[types.UID]map[string]time.Time
 	outlivedNow, outlivedBefore map[string]bool
-}
-
-func newOracleReached() oracleReached {
-	return oracleReached{
-		since: map[types.UID]map[string]time.Time{}, not: map[types.UID]map[string]time.Time{}, seen: map[types.UID]time.Time{},
-	}
 }
 
 // unusual is what a group asks of its members other than to be ready or to complete; empty if it does not.
@@ -85,36 +75,15 @@ func saysReached(p *corev1.Pod, g v1alpha1.PodGroup) (bool, time.Time) {
 	return done, at
 }
 
-// seeReached notes since when the pod has what it says: not since before it was last seen without.
-func (o *oracle) seeReached(p, old *corev1.Pod) {
-	r, sameAsOld := &o.reached, old != nil && old.UID == p.UID
-	since, not := map[string]time.Time{}, map[string]time.Time{}
-	for what, at := range allReached(p) {
-		if sameAsOld {
-			if _, had := allReached(old)[what]; had {
-				not[what] = r.not[p.UID][what]
-			} else {
-				not[what] = r.seen[p.UID]
-			}
-		}
-		if since[what] = at; !at.IsZero() {
-			since[what] = later(at, not[what])
-		}
-	}
-	r.since[p.UID], r.not[p.UID], r.seen[p.UID] = since, not, o.second()
-}
-
 // settleReached notes what is so now, and what was before the event.
 func (o *oracle) settleReached() {
 	r := &o.reached
 	r.before, r.now = r.now, map[types.UID]map[string]time.Time{}
 	r.outlivedBefore, r.outlivedNow = r.outlivedNow, map[string]bool{}
 	for _, p := range o.pods {
-		r.now[p.UID] = maps.Clone(r.since[p.UID])
-		for what, at := range r.now[p.UID] {
-			r.now[p.UID][what] = o.notBeforeNode(p, at)
-		}
+		r.now[p.UID] = map[string]time.Time{}
 		for what, at := range allReached(p) {
+			r.now[p.UID][what] = o.notBeforeNode(p, at)
 			old := o.node(p.Spec.NodeName) != nil && at.Before(o.boots[p.Spec.NodeName].at)
 			if old && p.Status.Phase != corev1.PodSucceeded || o.isNowhere(p) {
 				r.outlivedNow[string(p.UID)+" "+what] = true

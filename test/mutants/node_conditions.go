@@ -22,8 +22,6 @@ func ofNodeConditions() []mutant {
 			"a condition with heartbeats counts again a minute after a boot", engine, ""},
 		{inventory, "c.heartbeat > c.transition ||", "c.heartbeat != 0 ||",
 			"a condition that is written once, with a heartbeat, never counts again after a boot", engine, ""},
-		{inventory, "c.Since = max(c.Since, c.not)", "c.Since = max(c.Since, 0)",
-			"a condition has held since before it was last seen not to", engine, ""},
 		{inventory, "is.BeforeBoot != c.BeforeBoot) && asked(c.Type)", "is.BeforeBoot != c.BeforeBoot)",
 			"conditions that nobody asks for are news", engine, ""},
 		{"pkg/sequence/apply_node.go", " && old.SameConditions(&view.Node, k.asksNodes) {", " {",

@@ -35,7 +35,7 @@ func (n *Node) FollowBoot(before *Node) {
 // Renew takes over from a version that is the Same what changes with each heartbeat.
 func (n *Node) Renew(newer *Node) {
 	n.ResourceVersion, n.heartbeat, n.readySince = newer.ResourceVersion, newer.heartbeat, newer.readySince
-	n.conditions, n.lookedAt = newer.conditions, newer.lookedAt
+	n.conditions = newer.conditions
 }
 
 // hasSettled reports whether the kubelet says that it has been ready for a while since it reported a boot. That ends what the

@@ -27,7 +27,6 @@ type Node struct {
 	NotReady NodeNotReady // zero if it is ready, or has not said yet
 
 	conditions []NodeCondition
-	lookedAt   Timestamp // when this version came to be known
 }
 
 // NodeNotReady says since when and why a node is not ready, for messages.
@@ -63,9 +62,6 @@ func ViewNode(object *corev1.Node) Node {
 	n.viewBoot(object)
 	return n
 }
-
-// LookedAt notes when this version of the node came to be known.
-func (n *Node) LookedAt(now time.Time) { n.lookedAt = TimestampOf(now.Truncate(time.Second)) }
 
 // Same reports whether another version of the node differs in nothing that matters but for its conditions, see SameConditions. Most updates
 // of nodes are heartbeats.

@@ -12,15 +12,12 @@ import (
 type NodeCondition struct {
 	Type   string
 	Status metav1.ConditionStatus
-	// Since is since when the condition has this status: its last transition, but not before the node was created, and last seen without.
-	// It is zero if nobody says.
+	// Since is since when the condition has this status: its last transition, but not before the node was created. It is zero if nobody says.
 	Since Timestamp
 	// BeforeBoot reports that nobody has reported the condition since the present boot of the node. It does not count then.
 	BeforeBoot bool
 
 	transition, heartbeat Timestamp // as they are written
-	// not is when the node was last seen without the condition, with another status of it, or with one from before its boot.
-	not Timestamp
 }
 
 // viewConditions reads the conditions of a node. Their types are the same on all nodes, so each is kept once.
@@ -60,7 +57,7 @@ func (n *Node) SameConditions(other *Node, asked func(of string) bool) bool {
 	return !differs(n, other) && !differs(other, n)
 }
 
-// followConditions notes of each condition since when it is what it is, and whether somebody has reported it since the node booted.
+// followConditions notes of each condition whether somebody has reported it since the node booted.
 //
 // Who sets a condition writes a heartbeat or a transition when it has looked again. Some write only what is new. What they wrote may never
 // be written again: it counts again when the kubelet has been ready for a while. They are known by having written no heartbeat since the
@@ -76,12 +73,6 @@ func (n *Node) followConditions(before *Node, booted bool) {
 			case was.BeforeBoot && same:
 				c.BeforeBoot = c.heartbeat > c.transition || !n.hasSettled(before.BootedAt)
 			}
-		}
-		if c.not = before.lookedAt; was != nil && was.Status == c.Status && !was.BeforeBoot {
-			c.not = was.not
-		}
-		if c.Since != 0 {
-			c.Since = max(c.Since, c.not)
 		}
 	}
 }

@@ -27,7 +27,7 @@ type Pod struct {
 	// conditions are those that are True; nil if none is.
 	conditions *conditions
 	// started is since when it has started, see hasStarted.
-	started attained
+	started Timestamp
 
 	CreatedAt Timestamp
 	// BoundAt is when the pod got its node, as the API server says, or else when it was created; zero while it has none.
@@ -35,12 +35,8 @@ type Pod struct {
 	// ReadyAt is when Ready last became true, as the API says: not before the pod was created and bound, whatever the kubelet's clock
 	// says. It is zero while the pod is not ready, and if nobody says when.
 	ReadyAt Timestamp
-	// unreadyAt is when the pod was last seen not to be ready, see SeenAt.
-	unreadyAt Timestamp
-	// steadyAt is ReadySince, or, if that was in the future, when it was first seen. It is zero while the pod is not ready.
+	// steadyAt is ReadyAt, or, if that was in the future, when it was first seen. It is zero while the pod is not ready.
 	steadyAt Timestamp
-	// seenAt is when this version was seen.
-	seenAt Timestamp
 	// nodeBootedAt is when its node last booted; zero if nobody saw it boot, or long ago.
 	nodeBootedAt Timestamp
 	// nodeCreatedAt is when its node was created; zero while that is not known.
@@ -120,25 +116,13 @@ func ViewPod(p *corev1.Pod) Pod {
 	return view
 }
 
-// SeenAt notes when this version was seen, and which version was known before; nil if none was. A pod did not turn ready before it was
-// last seen not to be, nor end before it was ready, whatever the kubelet's clock says.
+// SeenAt notes when this version was seen, and which version was known before; nil if none was.
 func (p *Pod) SeenAt(now time.Time, before *Pod) {
-	p.seenAt = TimestampOf(now.Truncate(time.Second))
-	p.seeAttained(before)
-	switch {
-	case !p.Ready:
-		p.unreadyAt = TimestampOf(now.Truncate(time.Second))
-	case before == nil || before.UID != p.UID:
-	case p.Succeeded && !before.Succeeded:
-		p.unreadyAt = max(before.unreadyAt, before.ReadyAt)
-	default:
-		p.unreadyAt = before.unreadyAt
-	}
-	p.steadyAt = p.ReadySince()
+	p.steadyAt = p.ReadyAt
 	switch seen := TimestampOf(now.Truncate(time.Second)); {
 	case !p.Ready:
 		p.steadyAt = 0
-	case before != nil && before.UID == p.UID && before.Ready && before.ReadySince() == p.ReadySince():
+	case before != nil && before.UID == p.UID && before.Ready && before.ReadyAt == p.ReadyAt:
 		p.steadyAt = before.steadyAt
 	case p.steadyAt == 0 || (p.steadyAt > seen && seen != 0):
 		p.steadyAt = seen
@@ -162,14 +146,6 @@ const crashLoop = "CrashLoopBackOff"
 // matter: that one of them is ready says nothing of the others.
 func isUnprobed(p *corev1.Pod) bool {
 	return !slices.ContainsFunc(p.Spec.Containers, func(c corev1.Container) bool { return c.ReadinessProbe != nil })
-}
-
-// ReadySince returns since when the pod is ready; zero while it is not, and if nobody says since when.
-func (p *Pod) ReadySince() Timestamp {
-	if p.ReadyAt == 0 {
-		return 0
-	}
-	return max(p.ReadyAt, p.unreadyAt)
 }
 
 // boundAt is when the pod got its node, as the API server notes in the condition PodScheduled; zero if it does not say.
@@ -324,6 +300,6 @@ func (p *Pod) CountsAs(other *Pod) bool {
 	return p.UID == other.UID && p.SameMembership(other) && p.Node == other.Node && p.BoundAt == other.BoundAt && p.SchedulerName == other.SchedulerName &&
 		p.Mirror == other.Mirror && p.Failed == other.Failed && p.Succeeded == other.Succeeded && p.Ready == other.Ready &&
 		p.BeforeBoot() == other.BeforeBoot() && p.nodeGone == other.nodeGone && p.nodeCreatedAt == other.nodeCreatedAt && p.Unprobed == other.Unprobed && p.Crashing == other.Crashing &&
-		p.ReadySince() == other.ReadySince() && p.ReadyAt == other.ReadyAt && p.CreatedAt == other.CreatedAt && p.proof == other.proof &&
+		p.ReadyAt == other.ReadyAt && p.CreatedAt == other.CreatedAt && p.proof == other.proof &&
 		slices.Equal(p.Gates(), other.Gates()) && p.Pin() == other.Pin()
 }

@@ -26,7 +26,7 @@ type Reached struct {
 	Done bool
 	// At is when the pod reached it, as the API says: not before the pod was created and bound. It is zero if nobody says when.
 	At Timestamp
-	// Since is the same, but not before the pod was last seen not to have reached it, and not before its node was created.
+	// Since is the same, but not before its node was created.
 	Since Timestamp
 	// NodeGone reports that the pod reached it and is bound to a node that does not exist. It is not Done then.
 	NodeGone bool
@@ -35,26 +35,19 @@ type Reached struct {
 	BeforeBoot bool
 }
 
-// attained is since when a pod has reached what few groups ask for: that it has started, or a condition that is True.
-type attained struct {
-	at Timestamp
-	// not is when the pod was last seen not to have reached it, see SeenAt.
-	not Timestamp
-}
-
 // conditions are those of a pod that are True.
 type conditions struct {
-	types    *[]string  // shared by all pods that have the same, see Interner
-	attained []attained // in the order of types
+	types    *[]string   // shared by all pods that have the same, see Interner
+	attained []Timestamp // since when, in the order of types
 }
 
 // viewAttained reads what the pod has reached that few groups ask for.
 func (p *Pod) viewAttained(object *corev1.Pod) {
-	reached := func(at time.Time) attained {
+	reached := func(at time.Time) Timestamp {
 		if !at.IsZero() {
 			at = latest(at, latest(object.CreationTimestamp.Time, boundAt(object)))
 		}
-		return attained{at: TimestampOf(at)}
+		return TimestampOf(at)
 	}
 	if object.Status.Phase == corev1.PodRunning || object.Status.Phase == corev1.PodSucceeded {
 		p.hasStarted, p.started = true, reached(startedAt(object))
@@ -68,7 +61,7 @@ func (p *Pod) viewAttained(object *corev1.Pod) {
 	if types == nil {
 		return
 	}
-	p.conditions = &conditions{&types, make([]attained, 0, len(types))}
+	p.conditions = &conditions{&types, make([]Timestamp, 0, len(types))}
 	for i := range object.Status.Conditions {
 		if c := &object.Status.Conditions[i]; isTrue(c) {
 			p.conditions.attained = append(p.conditions.attained, reached(c.LastTransitionTime.Time))
@@ -104,42 +97,18 @@ func startedAt(p *corev1.Pod) time.Time {
 	return last
 }
 
-// seeAttained notes since when the pod has what it has reached, as SeenAt does. before is nil if no version was known.
-func (p *Pod) seeAttained(before *Pod) {
-	for condition, a := range p.allAttained() {
-		switch {
-		case before == nil || before.UID != p.UID:
-			a.not = 0
-		case before.find(condition) != nil:
-			a.not = before.find(condition).not
-		default:
-			a.not = before.seenAt
-		}
-	}
-}
-
-// allAttained returns what the pod has reached, by condition; that it has started is the empty one.
-func (p *Pod) allAttained() iter.Seq2[string, *attained] {
-	return func(yield func(string, *attained) bool) {
-		if p.hasStarted && !yield("", &p.started) || p.conditions == nil {
+// allAttained returns since when the pod has what few groups ask for, by condition; that it has started is the empty one.
+func (p *Pod) allAttained() iter.Seq2[string, Timestamp] {
+	return func(yield func(string, Timestamp) bool) {
+		if p.hasStarted && !yield("", p.started) || p.conditions == nil {
 			return
 		}
 		for i, condition := range *p.conditions.types {
-			if !yield(condition, &p.conditions.attained[i]) {
+			if !yield(condition, p.conditions.attained[i]) {
 				return
 			}
 		}
 	}
-}
-
-// find returns what the pod has reached, as allAttained names it; nil if it has not.
-func (p *Pod) find(condition string) *attained {
-	for reached, a := range p.allAttained() {
-		if reached == condition {
-			return a
-		}
-	}
-	return nil
 }
 
 // Reached returns whether, and since when, the pod has what is required of it. What succeeded did its work: no boot takes that back, nor
@@ -147,7 +116,7 @@ func (p *Pod) find(condition string) *attained {
 func (p *Pod) Reached(required Requirement) Reached {
 	r := p.reachedAnywhere(required)
 	r.NodeGone = r.Done && p.nodeGone && !p.Succeeded
-	r.Done, r.Since = r.Done && !r.NodeGone, p.notBeforeNode(r.Since)
+	r.Done, r.Since = r.Done && !r.NodeGone, p.notBeforeNode(r.At)
 	return r
 }
 
@@ -164,19 +133,17 @@ func (p *Pod) notBeforeNode(at Timestamp) Timestamp {
 func (p *Pod) reachedAnywhere(required Requirement) Reached {
 	switch {
 	case !required.IsCommon():
-		a := p.find(required.Condition)
-		if a == nil {
-			return Reached{}
+		for condition, at := range p.allAttained() {
+			if condition == required.Condition {
+				isBefore := p.isBeforeBoot(at)
+				return Reached{Done: !isBefore, At: at, BeforeBoot: isBefore}
+			}
 		}
-		r := Reached{At: a.at, BeforeBoot: p.isBeforeBoot(a.at)}
-		if r.Done = !r.BeforeBoot; a.at != 0 {
-			r.Since = max(a.at, a.not)
-		}
-		return r
+		return Reached{}
 	case required.Status == v1alpha1.RequireComplete:
-		return Reached{Done: p.Succeeded, At: p.ReadyAt, Since: p.ReadySince(), BeforeBoot: p.BeforeBoot()}
+		return Reached{Done: p.Succeeded, At: p.ReadyAt, BeforeBoot: p.BeforeBoot()}
 	}
-	return Reached{Done: p.Ready && !p.BeforeBoot(), At: p.ReadyAt, Since: p.ReadySince(), BeforeBoot: p.BeforeBoot()}
+	return Reached{Done: p.Ready && !p.BeforeBoot(), At: p.ReadyAt, BeforeBoot: p.BeforeBoot()}
 }
 
 // BeforeBoot reports whether the pod was ready before the present boot of its node, and has not been reported as ready since.
@@ -191,8 +158,8 @@ func (p *Pod) SameOnNode(before *Pod) bool {
 	if p.nodeGone != before.nodeGone || p.nodeCreatedAt != before.nodeCreatedAt {
 		return false
 	}
-	for _, a := range p.allAttained() {
-		if p.isBeforeBoot(a.at) != before.isBeforeBoot(a.at) {
+	for _, at := range p.allAttained() {
+		if p.isBeforeBoot(at) != before.isBeforeBoot(at) {
 			return false
 		}
 	}

@@ -129,22 +129,3 @@ func TestWhatAPodHasReached(t *testing.T) {
 		})
 	}
 }
-
-func TestAPodHadNotReachedItBeforeItWasLastSeenWithout(t *testing.T) {
-	epoch := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	requires := Requirement{Condition: "example.com/Reachable"}
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "uid", CreationTimestamp: metav1.NewTime(epoch)}}
-	without := ViewPod(pod)
-	without.SeenAt(epoch.Add(10*time.Second), nil)
-	pod.Status.Conditions = []corev1.PodCondition{{Type: "example.com/Reachable", Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(epoch.Add(time.Second))}}
-	with := ViewPod(pod)
-	with.SeenAt(epoch.Add(20*time.Second), &without)
-	assert.Equal(t, epoch.Add(10*time.Second), with.Reached(requires).Since.Time())
-	later := ViewPod(pod)
-	later.SeenAt(epoch.Add(30*time.Second), &with)
-	assert.Equal(t, with.Reached(requires), later.Reached(requires), "it is the same as before")
-	pod.UID = "another"
-	another := ViewPod(pod)
-	another.SeenAt(epoch.Add(30*time.Second), &without)
-	assert.Equal(t, epoch.Add(time.Second), another.Reached(requires).Since.Time(), "of another pod nothing is known")
-}
