@@ -110,7 +110,7 @@ func (k *knowledge) removeNode(name string, tx *transaction) {
 // None of that takes back what has ended.
 func (k *knowledge) recountOnNode(node string, tx *transaction) {
 	n := k.nodes.viewOf(node)
-	for p := range k.nodes.pods[node].all() {
+	for _, p := range k.nodes.pods[node] {
 		view := *p.Pod
 		view.FollowNode(n, k.nodes.mayExist(node))
 		same := view.SameOnNode(p.Pod)

@@ -2,8 +2,6 @@ package sequence
 
 import (
 	"cmp"
-	"iter"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -28,74 +26,22 @@ func remove[K comparable, V comparable](index map[K]map[V]struct{}, key K, value
 	}
 }
 
-// smallSet is a set that takes little memory while it is small, as that of the pods of an owner or of a node is: a map with one value takes
-// 200 bytes.
-type smallSet[V comparable] struct {
-	few  []V
-	many map[V]struct{} // takes the place of few when there are more than mostFew
-}
+// lists is an index that keeps the values of each key in a list, as there are few pods of most owners and nodes: a map with one value takes
+// 200 bytes. Whoever adds a value sees to it that it is there once.
+type lists[K, V comparable] map[K][]V
 
-// mostFew is how many values are looked at one after the other to find one of them.
-const mostFew = 128
+func (x lists[K, V]) add(key K, value V) { x[key] = append(x[key], value) }
 
-func (s *smallSet[V]) len() int { return len(s.few) + len(s.many) }
-
-// add adds a value that is not in the set.
-func (s *smallSet[V]) add(value V) {
+func (x lists[K, V]) remove(key K, value V) {
+	values, last := x[key], len(x[key])-1
+	i := slices.Index(values, value)
 	switch {
-	case s.many != nil:
-		s.many[value] = struct{}{}
-	case len(s.few) < mostFew:
-		s.few = append(s.few, value)
-	default:
-		s.many = map[V]struct{}{value: {}}
-		for _, other := range s.few {
-			s.many[other] = struct{}{}
-		}
-		s.few = nil
-	}
-}
-
-func (s *smallSet[V]) remove(value V) {
-	if s.many != nil {
-		delete(s.many, value)
-		return
-	}
-	if i := slices.Index(s.few, value); i >= 0 {
-		last := len(s.few) - 1
-		s.few[i] = s.few[last]
-		s.few = slices.Delete(s.few, last, last+1)
-	}
-}
-
-// all returns the values in any order. The set must not change meanwhile.
-func (s *smallSet[V]) all() iter.Seq[V] {
-	if s == nil {
-		return func(func(V) bool) {}
-	}
-	if s.many != nil {
-		return maps.Keys(s.many)
-	}
-	return slices.Values(s.few)
-}
-
-// smallSets is an index whose sets are small.
-type smallSets[K, V comparable] map[K]*smallSet[V]
-
-func (x smallSets[K, V]) insert(key K, value V) {
-	if x[key] == nil {
-		x[key] = &smallSet[V]{}
-	}
-	x[key].add(value)
-}
-
-func (x smallSets[K, V]) remove(key K, value V) {
-	set := x[key]
-	if set == nil {
-		return
-	}
-	if set.remove(value); set.len() == 0 {
+	case i < 0:
+	case last == 0:
 		delete(x, key)
+	default:
+		values[i] = values[last]
+		x[key] = slices.Delete(values, last, last+1)
 	}
 }
 

@@ -79,7 +79,7 @@ func (k *knowledge) link(p *pod, tx *transaction) {
 		return
 	}
 	if p.OwnerUID != "" {
-		k.workloads.ownedPods.insert(p.OwnerUID, p)
+		k.workloads.ownedPods.add(p.OwnerUID, p)
 		k.workloads.countRevision(p, +1, tx)
 	}
 }

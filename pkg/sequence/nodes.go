@@ -23,7 +23,7 @@ func (all *nodes) movePod(p *pod, from, to string) {
 		all.pods.remove(from, p)
 	}
 	if to != "" {
-		all.pods.insert(to, p)
+		all.pods.add(to, p)
 	}
 }
 

@@ -45,15 +45,15 @@ func checkSums(e *Engine) error {
 
 // checkPodIndexes compares which pods run on which node, whose the pods of sequences are, and which sequences keep from nodes.
 func checkPodIndexes(e *Engine) error {
-	onNodes, owned := smallSets[string, *pod]{}, smallSets[types.UID, *pod]{}
+	onNodes, owned := lists[string, *pod]{}, lists[types.UID, *pod]{}
 	unplaced := newUnplaced(&e.nodes)
 	for _, ns := range e.namespaces {
 		for _, p := range ns.pods {
 			if p.Bound() && !p.Failed && !p.Succeeded {
-				onNodes.insert(p.Node, p)
+				onNodes.add(p.Node, p)
 			}
 			if len(p.memberships()) > 0 && p.OwnerUID != "" {
-				owned.insert(p.OwnerUID, p)
+				owned.add(p.OwnerUID, p)
 			}
 			needs := e.settings.needs(p)
 			for _, m := range needs {
@@ -81,20 +81,16 @@ func checkPodIndexes(e *Engine) error {
 	return nil
 }
 
-func comparePods[K comparable](want, got smallSets[K, *pod]) error {
+func comparePods[K comparable](want, got lists[K, *pod]) error {
 	if len(want) != len(got) {
 		return fmt.Errorf("there are %d, want %d", len(got), len(want))
 	}
 	for key, pods := range want {
-		if got[key] == nil || got[key].len() != pods.len() {
+		if len(got[key]) != len(pods) {
 			return fmt.Errorf("%v has other pods", key)
 		}
-		found := map[*pod]struct{}{}
-		for p := range got[key].all() {
-			found[p] = struct{}{}
-		}
-		for p := range pods.all() {
-			if _, has := found[p]; !has {
+		for _, p := range pods {
+			if !slices.Contains(got[key], p) {
 				return fmt.Errorf("%v lacks %s", key, p.Name)
 			}
 		}

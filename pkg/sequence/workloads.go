@@ -1,8 +1,6 @@
 package sequence
 
 import (
-	"slices"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -77,7 +75,7 @@ func (all *workloads) isOfHook(p *inventory.Pod) bool {
 func (all *workloads) podsOf(w *workload) []*pod {
 	var pods []*pod
 	add := func(uid types.UID) {
-		pods = slices.AppendSeq(pods, all.ownedPods[uid].all())
+		pods = append(pods, all.ownedPods[uid]...)
 	}
 	add(w.UID)
 	if w.Kind == inventory.KindDeployment {

@@ -129,7 +129,7 @@ type workloads struct {
 	// were complete.
 	unfinished map[types.UID]time.Time
 	// ownedPods are the pods that belong to some sequence, by the UID of their controller, known or not.
-	ownedPods smallSets[types.UID, *pod]
+	ownedPods lists[types.UID, *pod]
 	// daemonPods counts, by the UID of a DaemonSet, its pods that belong to some sequence, by revision.
 	daemonPods map[types.UID]map[string]int
 	// daemons are the DaemonSets that sequences of scope Node select.
@@ -141,7 +141,7 @@ type workloads struct {
 func newWorkloads() workloads {
 	return workloads{
 		byUID: map[types.UID]*workload{}, byName: map[inventory.WorkloadKey]*workload{}, byNamespace: map[string]map[*workload]struct{}{},
-		ownedWorkloads: map[types.UID]map[*workload]struct{}{}, ownedPods: smallSets[types.UID, *pod]{},
+		ownedWorkloads: map[types.UID]map[*workload]struct{}{}, ownedPods: lists[types.UID, *pod]{},
 		daemons: map[*workload]struct{}{}, nodeless: map[*workload]struct{}{}, unfinished: map[types.UID]time.Time{}, daemonPods: map[types.UID]map[string]int{},
 	}
 }
@@ -169,11 +169,11 @@ type nodes struct {
 	hosts  map[string]map[string]struct{} // names of nodes by host name
 	listed bool                           // a list has said which nodes there are: others do not exist
 	// pods are those that have a node, which may not be known, and have not ended, by the name of the node.
-	pods smallSets[string, *pod]
+	pods lists[string, *pod]
 }
 
 func newNodes() nodes {
-	return nodes{byName: map[string]*node{}, hosts: map[string]map[string]struct{}{}, pods: smallSets[string, *pod]{}}
+	return nodes{byName: map[string]*node{}, hosts: map[string]map[string]struct{}{}, pods: lists[string, *pod]{}}
 }
 
 // node is a node, and what it is to the engine.
