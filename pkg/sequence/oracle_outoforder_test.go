@@ -152,7 +152,7 @@ func (o *oracle) missedAtBinding(v *view, p *corev1.Pod) bool {
 			continue // it was passed permanently then
 		}
 		g.objectsSince = time.Time{}
-		if ready := g.readySince(); !g.butForObjects || (!ready.IsZero() && ready.Add(oracleDuration(group.WaitDuration)).After(oracleBoundAt(p))) {
+		if ready := g.readySince(); !g.butForObjects || (!ready.IsZero() && ready.Truncate(time.Second).Add(oracleDuration(group.WaitDuration)).After(oracleBoundAt(p))) {
 			return true
 		}
 	}

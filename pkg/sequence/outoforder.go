@@ -36,13 +36,13 @@ func (k *knowledge) mayHaveStartedEarly(p *pod, m membership) bool {
 
 // notPassedAtBinding returns the groups that the pod waits for and that were not passed when it was bound, as their pods and the node
 // themselves say. Nothing says which groups are for a node that is not known: there no group counts as not passed.
-func (m membership) notPassedAtBinding(p *pod) spec.GroupSet {
+func (m membership) notPassedAtBinding(p *pod, now time.Time) spec.GroupSet {
 	d, missing := m.sequence.domainOf(p), spec.GroupSet(0)
 	if d.isNode() && d.node == nil {
 		return missing
 	}
 	for i := range m.sequence.groups[m.group].Awaited.All() {
-		if d.applies(m.sequence.groups[i]) && !d.wasPassedAt(i, p.BoundAt.Time()) {
+		if d.applies(m.sequence.groups[i]) && !d.wasPassedAt(i, p.BoundAt.Time(), now) {
 			missing.Add(i)
 		}
 	}
@@ -50,9 +50,9 @@ func (m membership) notPassedAtBinding(p *pod) spec.GroupSet {
 }
 
 // wasPassedAt reports whether a group was passed: permanently, or because it has been ready since then. Times are whole seconds, so a wait
-// is over at the earliest when it has passed since the second in which the group became ready. Objects do not count, because nothing says
-// how they were before the sequence.
-func (d *domain) wasPassedAt(i int, at time.Time) bool {
+// is over at the earliest when it has passed since the second in which the group became ready. A time in the future counts as now. Objects
+// do not count, because nothing says how they were before the sequence.
+func (d *domain) wasPassedAt(i int, at, now time.Time) bool {
 	if !d.sequence.Continuous && d.Passed.Has(i) && !d.PassedAt(i).Truncate(time.Second).After(at) {
 		return true
 	}
@@ -60,7 +60,10 @@ func (d *domain) wasPassedAt(i int, at time.Time) bool {
 		return false
 	}
 	ready := latest(d.podsReadySince(i), d.conditionsSince(i))
-	return ready.IsZero() || !ready.Add(d.sequence.groups[i].Wait).After(at)
+	if ready.After(now) {
+		ready = now
+	}
+	return ready.IsZero() || !ready.Truncate(time.Second).Add(d.sequence.groups[i].Wait).After(at)
 }
 
 // isReadyButForObjects reports whether the group is satisfied, whatever its objects are.
@@ -122,9 +125,9 @@ func (k *knowledge) queueOrderCheck(p *pod, s *sequence, tx *transaction) {
 }
 
 // checkOrder finds out which pods of a transaction started out of order.
-func (*knowledge) checkOrder(tx *transaction) {
+func (k *knowledge) checkOrder(tx *transaction) {
 	for _, judged := range tx.toCheckOrder {
-		if m, is := judged.membershipIn(judged.in); is && judged.in.registered && m.notPassedAtBinding(judged.pod) != 0 {
+		if m, is := judged.membershipIn(judged.in); is && judged.in.registered && m.notPassedAtBinding(judged.pod, k.now) != 0 {
 			judged.in.outOfOrder.add(judged.pod)
 		}
 	}
@@ -160,7 +163,7 @@ func (k *knowledge) reportOutOfOrder(s *sequence) *report.OutOfOrder {
 		name := s.nameOf(p)
 		m, _ := p.membershipIn(s)
 		r.Foreign = r.Foreign || !k.settings.isOurs(p)
-		missing &= m.notPassedAtBinding(p)
+		missing &= m.notPassedAtBinding(p, k.now)
 		r.Pods = append(r.Pods, name)
 		switch owner := k.workloads.ownerOf(p).workload; {
 		case owner == nil || !report.CanRestart(owner.Kind):
