@@ -34,7 +34,6 @@ func (k *knowledge) applyNode(object *corev1.Node, tx *transaction) {
 		if !inventory.Newer(view.ResourceVersion, old.ResourceVersion) {
 			return
 		}
-		view.FollowBoot(&old.Node)
 		if old.Same(&view.Node) && old.SameConditions(&view.Node, k.asksNodes) {
 			old.Renew(&view.Node)
 			return
@@ -74,7 +73,7 @@ func (k *knowledge) applyNode(object *corev1.Node, tx *transaction) {
 			d.groupState(group)
 		}
 	}
-	if old == nil || old.Object.UID != view.Object.UID || !old.BootedAt.Equal(view.BootedAt) {
+	if old == nil || old.Object.UID != view.Object.UID {
 		k.recountOnNode(view.Name, tx)
 	}
 	tx.pins = append(tx.pins, changedPin{Pin: inventory.Pin{Host: view.Hostname()}, added: old == nil || old.Hostname() != view.Hostname()})
@@ -106,8 +105,7 @@ func (k *knowledge) removeNode(name string, tx *transaction) {
 	}
 }
 
-// recountOnNode counts the pods that run on a node anew when the node has come or gone, when it has booted, and when its boot has settled.
-// None of that takes back what has ended.
+// recountOnNode counts the pods that run on a node anew when the node has come or gone. That does not take back what has ended.
 func (k *knowledge) recountOnNode(node string, tx *transaction) {
 	n := k.nodes.viewOf(node)
 	for _, p := range k.nodes.pods[node] {

@@ -71,8 +71,7 @@ func (all *workloads) contributeToOwn(c *contribution, p *pod, m membership, nam
 	case readiness.RoleByItself:
 		c.Member = readiness.ByItself(p.Pod, m.sequence.groups[m.group].requirement(), m.sequence.nodeless.nodeCreatedAt())
 	}
-	reached := p.Reached(m.sequence.groups[m.group].requirement())
-	c.BeforeBoot, c.NodeGone = reached.BeforeBoot, reached.NodeGone
+	c.NodeGone = p.Reached(m.sequence.groups[m.group].requirement()).NodeGone
 }
 
 // join makes the pod a member of its group. before is the same pod as it was, or nil: that it is ready is news only if it was not then.

@@ -69,7 +69,7 @@ func (d *domain) evaluateGroup(i int) (need readiness.Need, satisfied bool) {
 // kept is as much of what a group needs as is compared with what it needs later.
 func kept(n *readiness.Need) keptNeed {
 	return keptNeed{
-		required: n.Required, expected: n.Expected, missing: n.Missing, stale: n.Stale, beforeBoot: n.BeforeBoot, lost: n.Lost,
+		required: n.Required, expected: n.Expected, missing: n.Missing, stale: n.Stale, lost: n.Lost,
 		certain: n.Certain, nothing: n.Nothing, unseen: n.Unseen, incomplete: n.Incomplete, going: n.Going,
 	}
 }

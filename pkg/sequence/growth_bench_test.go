@@ -5,7 +5,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"syscall"
 	"testing"
 	"time"
@@ -212,17 +211,6 @@ func (g *growingCluster) nodeEvents(a answering) []growthEvent {
 			}
 		})
 	}
-	rebooted, boots := g.node(2), 0
-	boot := func() {
-		boots++
-		n := *rebooted
-		n.ResourceVersion, n.Status.NodeInfo.BootID = g.next(), strconv.Itoa(boots)
-		n.Status.Conditions = slices.Clone(n.Status.Conditions)
-		for i := range n.Status.Conditions {
-			n.Status.Conditions[i].LastHeartbeatTime = metav1.NewTime(growthNow.Add(time.Duration(boots) * time.Second))
-		}
-		a.ApplyNode(&n)
-	}
 	return []growthEvent{
 		twice("a heartbeat of a node", same),
 		{"a node comes or goes", g.nodeIs(a, g.nodes, func(*corev1.Node) {}), func() { a.RemoveNode(cloudNode(g.nodes)) }},
@@ -230,7 +218,6 @@ func (g *growingCluster) nodeEvents(a answering) []growthEvent {
 		{"a node's pool", label("pool", pool(2)), same},
 		{"a condition of a node that nobody asks for", condition(corev1.NodeMemoryPressure, corev1.ConditionTrue), same},
 		{"a node turns not ready, or ready", condition(corev1.NodeReady, corev1.ConditionUnknown), same},
-		twice("a node boots", boot),
 	}
 }
 

@@ -73,7 +73,6 @@ func (g *growingCluster) node(i int) *corev1.Node {
 		corev1.ResourceCPU: resource.MustParse("16"), corev1.ResourceMemory: resource.MustParse("64Gi"), corev1.ResourcePods: resource.MustParse("110"),
 		corev1.ResourceEphemeralStorage: resource.MustParse("100Gi"),
 	}
-	n.Status.NodeInfo.BootID = "boot-" + strconv.Itoa(i)
 	for _, condition := range []corev1.NodeConditionType{corev1.NodeMemoryPressure, corev1.NodeDiskPressure, corev1.NodePIDPressure, corev1.NodeReady} {
 		status := corev1.ConditionFalse
 		if condition == corev1.NodeReady {

@@ -285,7 +285,7 @@ func (c *comparison) count() {
 	c.seen["events"]++
 	c.countMissing()
 	c.countHooks()
-	see("pods that were ready before their node booted", len(c.oracle.outlivedNow) > 0)
+	see("pods on nodes that are gone", len(c.oracle.nowhereNow) > 0)
 	c.countTrials()
 	c.countReached()
 	c.countObjects()

@@ -68,10 +68,8 @@ type oracle struct {
 	// reached is what few groups ask for.
 	reached                  oracleReached
 	lookedAt, lookedAtBefore time.Time
-	// boots are the last boots of nodes, by name. outlivedNow and outlivedBefore are the pods that were ready before one, as of when last
-	// looked at, and the time before.
-	boots                       map[string]lastBoot
-	outlivedNow, outlivedBefore sets.Set[types.UID]
+	// nowhereNow and nowhereBefore are the pods on nodes that do not exist, as of when last looked at, and the time before.
+	nowhereNow, nowhereBefore sets.Set[types.UID]
 	// said is what was said of nodes, now, and as of when last looked at, and the time before.
 	said, saidNow, saidBefore map[string]saidOfNode
 	// selected are the pods that some sequence has.
@@ -149,7 +147,7 @@ func newOracle(definitions map[string]string) *oracle {
 		objects: map[string]map[string]metav1.Object{}, memories: map[types.UID]*memory{}, definitions: definitions,
 		refused: sets.New[types.UID](), allowed: map[types.UID]time.Time{},
 		wasSuperseded: sets.New[types.UID](), unfinished: map[types.UID]metav1.Object{}, readyAt: map[types.UID]time.Time{},
-		steadyAt: map[types.UID]time.Time{}, boots: map[string]lastBoot{}, said: map[string]saidOfNode{},
+		steadyAt: map[types.UID]time.Time{}, said: map[string]saidOfNode{},
 		starts: map[types.UID]*startCount{}, shouldRun: map[pairing]bool{}, byUID: map[types.UID]metav1.Object{},
 	}
 }
@@ -164,7 +162,7 @@ func (o *oracle) apply(kind string, object metav1.Object) {
 			o.seePod(p)
 		}
 		if node, ok := object.(*corev1.Node); ok {
-			o.seeNode(node)
+			o.seeConditions(node)
 		}
 		o.objects[kind][oracleKey(object)] = object
 	}
@@ -206,7 +204,7 @@ func (o *oracle) replace(kind string, objects []metav1.Object) {
 			o.seePod(p)
 		}
 		if node, ok := object.(*corev1.Node); ok && o.isNews(kind, node) {
-			o.seeNode(node)
+			o.seeConditions(node)
 		}
 	}
 	o.nodesListed = o.nodesListed || kind == "Node"
@@ -258,10 +256,9 @@ func (o *oracle) settle() {
 		o.before[p.UID] = p
 	}
 	o.pods = all[*corev1.Pod](o, "Pod")
-	maps.DeleteFunc(o.boots, func(name string, _ lastBoot) bool { return o.node(name) == nil })
 	maps.DeleteFunc(o.said, func(name string, _ saidOfNode) bool { return o.node(name) == nil })
 	o.saidBefore, o.saidNow = o.saidNow, maps.Clone(o.said)
-	o.noteOutlived()
+	o.noteNowhere()
 	o.settleReached()
 	o.countFromNode(o.readyNow)
 	o.countFromNode(o.steadyNow)
@@ -425,22 +422,22 @@ func oracleSelects(selector *v1alpha1.LabelSelector, podLabels map[string]string
 
 // done reports whether the pod has reached what the group requires, and when it did as far as its kubelet can be believed.
 func (o *oracle) done(p *corev1.Pod, g v1alpha1.PodGroup) (bool, time.Time) {
-	if what := unusual(g); what != "" {
-		return reachedAt(p, what, o.reached.now, o.reached.outlivedNow)
-	}
-	if o.outlived(p) || o.isNowhere(p) {
+	if o.isNowhere(p) {
 		return false, time.Time{}
+	}
+	if what := unusual(g); what != "" {
+		return reachedAt(p, what, o.reached.now)
 	}
 	return doneAt(p, g, o.readyNow, o.steadyNow, o.now)
 }
 
 // doneBefore is done as of before the event.
 func (o *oracle) doneBefore(p *corev1.Pod, g v1alpha1.PodGroup) (bool, time.Time) {
-	if what := unusual(g); what != "" {
-		return reachedAt(p, what, o.reached.before, o.reached.outlivedBefore)
-	}
-	if o.outlivedBefore.Has(p.UID) {
+	if o.nowhereBefore.Has(p.UID) {
 		return false, time.Time{}
+	}
+	if what := unusual(g); what != "" {
+		return reachedAt(p, what, o.reached.before)
 	}
 	return doneAt(p, g, o.readyBefore, o.steadyBefore, o.lookedAtBefore)
 }

@@ -1,53 +1,33 @@
 package sequence
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
-// saidOfNode is what was said of a node, by the type of the condition, and when the oracle last looked.
-type saidOfNode struct {
-	conditions map[string]saidCondition
-}
+// saidOfNode are the conditions of a node by their types.
+type saidOfNode map[string]corev1.NodeCondition
 
-// saidCondition is a condition, and what became of it before.
-type saidCondition struct {
-	corev1.NodeCondition
-	// outlived reports that nobody has said it since the node booted.
-	outlived bool
-}
-
-// seeConditions follows what is said of a node. same reports that it is the node of before, boots that it boots, and settled that its
-// kubelet has been ready for long enough to have reported on everything.
-func (o *oracle) seeConditions(node *corev1.Node, same, boots, settled bool) {
-	before, now := o.said[node.Name], saidOfNode{conditions: map[string]saidCondition{}}
+// seeConditions notes what is said of a node.
+func (o *oracle) seeConditions(node *corev1.Node) {
+	o.said[node.Name] = saidOfNode{}
 	for _, c := range node.Status.Conditions {
-		is := saidCondition{NodeCondition: c}
-		was, had := before.conditions[string(c.Type)]
-		unchanged := had && was.Status == c.Status && was.LastHeartbeatTime.Equal(&c.LastHeartbeatTime) && was.LastTransitionTime.Equal(&c.LastTransitionTime)
-		switch {
-		case !same:
-		case boots:
-			said := later(c.LastHeartbeatTime.Time, c.LastTransitionTime.Time)
-			is.outlived = unchanged || said.Before(o.boots[node.Name].at)
-		case unchanged && was.outlived:
-			is.outlived = c.LastHeartbeatTime.After(c.LastTransitionTime.Time) || !settled
-		}
-		now.conditions[string(c.Type)] = is
+		o.said[node.Name][string(c.Type)] = c
 	}
-	o.said[node.Name] = now
 }
 
 // holds reports whether a node had what a group asks for, and since when; zero if nobody says.
 func (o *oracle) holds(said map[string]saidOfNode, node string, r v1alpha1.NodeConditionRequirement) (bool, time.Time) {
 	of, known := said[node]
-	c, present := of.conditions[r.Type]
+	c, present := of[r.Type]
 	status := corev1.ConditionStatus(r.Status)
 	if status == "" {
 		status = corev1.ConditionTrue
@@ -57,7 +37,7 @@ func (o *oracle) holds(said map[string]saidOfNode, node string, r v1alpha1.NodeC
 		return false, time.Time{}
 	case !present:
 		return r.WhenAbsent == v1alpha1.AbsentPass, time.Time{}
-	case c.Status != status || c.outlived:
+	case c.Status != status:
 		return false, time.Time{}
 	case c.LastTransitionTime.IsZero():
 		return true, time.Time{}
@@ -117,6 +97,25 @@ func (w *randomWorld) requireConditions(g *v1alpha1.PodGroup) {
 	}
 }
 
+// report makes the kubelet of a node report, also of another boot, which means nothing.
+func (w *randomWorld) report(node *corev1.Node, boots bool) {
+	ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: pick(w, corev1.ConditionTrue, corev1.ConditionTrue, corev1.ConditionFalse)}
+	ready.LastTransitionTime = w.apiTime()
+	for _, before := range node.Status.Conditions {
+		if before.Status == ready.Status {
+			ready.LastTransitionTime = before.LastTransitionTime
+		}
+	}
+	ready.LastHeartbeatTime = metav1.NewTime(w.clock.Add(pick(w, 0, 0, 0, 2*time.Minute)).Truncate(time.Second))
+	if w.oneIn(12) {
+		ready.LastHeartbeatTime = metav1.Time{} // as no kubelet does
+	}
+	node.Status.Conditions = append([]corev1.NodeCondition{ready}, othersThanReady(node)...)
+	if boots {
+		node.Status.NodeInfo.BootID = pick(w, fmt.Sprintf("boot-%d", w.serial), fmt.Sprintf("boot-%d", w.serial), "")
+	}
+}
+
 // sayOf makes an agent say something of a node.
 func (w *randomWorld) sayOf(node *corev1.Node) {
 	if !w.oneIn(2) {
@@ -172,11 +171,6 @@ func (c *comparison) countConditionsSeen() {
 					c.seen["conditions of a node hold "+kind]++
 				} else {
 					c.seen["conditions of a node are waited for "+kind]++
-				}
-				for _, r := range g.NodeConditions {
-					if c.oracle.saidNow[course.node].conditions[r.Type].outlived {
-						c.seen["a condition of a node is from before its boot"]++
-					}
 				}
 			}
 		}

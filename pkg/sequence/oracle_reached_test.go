@@ -14,10 +14,8 @@ import (
 // oracleReached is what the oracle knows of pods apart from that they are ready or have succeeded: that they have started, and which
 // conditions they have.
 type oracleReached struct {
-	// now and before are, by pod and by what it has reached, since when it has, as of when last looked at, and the time before. outlived is
-	// what was reached before a boot, likewise.
-	now, before                 map[types.UID]map[string]time.Time
-	outlivedNow, outlivedBefore map[string]bool
+	// now and before are, by pod and by what it has reached, since when it has, as of when last looked at, and the time before.
+	now, before map[types.UID]map[string]time.Time
 }
 
 // unusual is what a group asks of its members other than to be ready or to complete; empty if it does not.
@@ -79,22 +77,17 @@ func saysReached(p *corev1.Pod, g v1alpha1.PodGroup) (bool, time.Time) {
 func (o *oracle) settleReached() {
 	r := &o.reached
 	r.before, r.now = r.now, map[types.UID]map[string]time.Time{}
-	r.outlivedBefore, r.outlivedNow = r.outlivedNow, map[string]bool{}
 	for _, p := range o.pods {
 		r.now[p.UID] = map[string]time.Time{}
 		for what, at := range allReached(p) {
 			r.now[p.UID][what] = o.notBeforeNode(p, at)
-			old := o.node(p.Spec.NodeName) != nil && at.Before(o.boots[p.Spec.NodeName].at)
-			if old && p.Status.Phase != corev1.PodSucceeded || o.isNowhere(p) {
-				r.outlivedNow[string(p.UID)+" "+what] = true
-			}
 		}
 	}
 }
 
-func reachedAt(p *corev1.Pod, what string, since map[types.UID]map[string]time.Time, outlived map[string]bool) (bool, time.Time) {
+func reachedAt(p *corev1.Pod, what string, since map[types.UID]map[string]time.Time) (bool, time.Time) {
 	at, done := since[p.UID][what]
-	if _, says := allReached(p)[what]; !says || outlived[string(p.UID)+" "+what] {
+	if _, says := allReached(p)[what]; !says {
 		return false, time.Time{}
 	}
 	return done, at
@@ -206,7 +199,7 @@ func (c *comparison) countReached() {
 			case done:
 				c.seen["a member "+kind]++
 			case says:
-				c.seen["a member "+kind+" from before a boot"]++
+				c.seen["a member "+kind+" on a node that is gone"]++
 			case ready:
 				c.seen["a member is ready, but not what is asked: "+kind]++
 			}

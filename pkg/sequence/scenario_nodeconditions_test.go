@@ -26,8 +26,8 @@ func awaitedCondition(text string) v1alpha1.NodeConditionRequirement {
 	return r
 }
 
-// sayOfNode sets a condition of a node, as an agent on it does: TYPE STATUS [at=D] [silent]. STATUS is gone to remove it. Without at=, the
-// transition is that of before unless the status is another one. A silent agent writes no heartbeat.
+// sayOfNode sets a condition of a node, as an agent on it does: TYPE STATUS [at=D]. STATUS is gone to remove it. Without at=, the
+// transition is that of before unless the status is another one.
 func (s *scenario) sayOfNode(t *testing.T, d *datadriven.TestData, node *corev1.Node, words []string) {
 	is := corev1.NodeCondition{
 		Type: corev1.NodeConditionType(words[0]), Status: corev1.ConditionStatus(words[1]), LastHeartbeatTime: s.now(), LastTransitionTime: s.now(),
@@ -41,14 +41,10 @@ func (s *scenario) sayOfNode(t *testing.T, d *datadriven.TestData, node *corev1.
 	}
 	for _, word := range words[2:] {
 		at, isTime := strings.CutPrefix(word, "at=")
-		switch {
-		case word == "silent":
-			is.LastHeartbeatTime = metav1.Time{}
-		case isTime:
-			is.LastTransitionTime = timeArgument(t, d, at)
-		default:
+		if !isTime {
 			d.Fatalf(t, "unknown word %s", word)
 		}
+		is.LastTransitionTime = timeArgument(t, d, at)
 	}
 	if is.Status != "gone" {
 		node.Status.Conditions = append(node.Status.Conditions, is)

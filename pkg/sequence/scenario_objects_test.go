@@ -342,7 +342,7 @@ func (s *scenario) parseNode(t *testing.T, d *datadriven.TestData, name string) 
 		CreationTimestamp: s.now(), Labels: map[string]string{corev1.LabelHostname: name},
 	}}
 	if old := s.nodes[name]; old != nil {
-		node.CreationTimestamp, node.Status.NodeInfo = old.CreationTimestamp, old.Status.NodeInfo
+		node.CreationTimestamp = old.CreationTimestamp
 		node.Status.Conditions = slices.Clone(old.Status.Conditions)
 	}
 	for _, arg := range d.CmdArgs[1:] {
@@ -357,38 +357,9 @@ func (s *scenario) parseNode(t *testing.T, d *datadriven.TestData, name string) 
 			node.Spec.Unschedulable = true
 		case "says":
 			s.sayOfNode(t, d, node, arg.Vals)
-		case "boot":
-			node.Status.NodeInfo.BootID = arg.Vals[0]
-			s.reportReady(node)
-		case "clock": // how far it is ahead, after boot or reports
-			ahead, err := time.ParseDuration(arg.Vals[0])
-			if err != nil {
-				d.Fatalf(t, "%v", err)
-			}
-			node.Status.Conditions[0].LastHeartbeatTime = metav1.NewTime(s.now().Add(ahead))
-		case "reports":
-			s.reportReady(node)
-			if len(arg.Vals) > 0 {
-				readyFor, err := time.ParseDuration(arg.Vals[0])
-				if err != nil {
-					d.Fatalf(t, "%v", err)
-				}
-				node.Status.Conditions[0].LastTransitionTime = metav1.NewTime(s.now().Add(-readyFor))
-			}
 		default:
 			d.Fatalf(t, "unknown argument %s", arg.Key)
 		}
 	}
 	return node
-}
-
-// reportReady makes the node's kubelet report now that the node is ready.
-func (s *scenario) reportReady(node *corev1.Node) {
-	since, others := s.now(), node.Status.Conditions
-	if len(others) > 0 && others[0].Type == corev1.NodeReady {
-		since, others = others[0].LastTransitionTime, others[1:]
-	}
-	node.Status.Conditions = append([]corev1.NodeCondition{
-		{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: s.now(), LastTransitionTime: since},
-	}, others...)
 }

@@ -41,8 +41,8 @@ import (
 //	remove-pod NAME
 //	deployment | replicaset | statefulset | daemonset | job | replicationcontroller NAME ...    see scenario_objects_test.go
 //	remove-deployment NAME, and so on
-//	node NAME [uid=U] [labels=(k=v)] [taint=KEY] [cordoned] [boot=ID] [reports[=READY-FOR]]
-//	                    [says=(TYPE,STATUS[,at=D][,silent])]
+//	node NAME [uid=U] [labels=(k=v)] [taint=KEY] [cordoned]
+//	                    [says=(TYPE,STATUS[,at=D])]
 //	remove-node NAME
 //	list-nodes          all that there are: pods on others count for nothing from then on
 //	namespace NAME [uid=U] [allow=(NS,NS)] [require] [labels=(k=v)] [terminating]

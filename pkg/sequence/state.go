@@ -133,8 +133,8 @@ type groupState struct {
 // keptNeed is what a group needed of its members, without how many there were and the words for it. What else a group waits for is all there
 // whenever the group is satisfied. There is one for each group on each node.
 type keptNeed struct {
-	required, expected, missing, stale, beforeBoot, lost int
-	certain, nothing, unseen, incomplete, going          bool
+	required, expected, missing, stale, lost    int
+	certain, nothing, unseen, incomplete, going bool
 }
 
 // emptyGroupState is what peek returns for a group without state. It is never written to.

@@ -287,9 +287,6 @@ func sumPod(
 	for _, i := range naming {
 		sumsOf("", i).members.Add(givenNow(s.nodeless, p, i, readiness.Named(p.Pod, s.groups[i].requirement())), +1)
 	}
-	if p.Reached(required).BeforeBoot {
-		sums.members.BeforeBoot++
-	}
 	if p.Reached(required).NodeGone {
 		sums.members.NodeGone++
 	}

@@ -48,9 +48,8 @@ func TestConditionsOfNodes(t *testing.T) {
 		s.say("a", healthy, corev1.ConditionTrue)
 		s.awaitBound("second")
 	})
-	t.Run("beside a driver, and after a boot only when it is reported again", func(t *testing.T) {
+	t.Run("beside a driver", func(t *testing.T) {
 		s := newNodeStory(t, "a")
-		s.bootNode("a", "first")
 		driver := s.driverThenApp()
 		driver.Spec.PodGroups[0].NodeConditions = []v1alpha1.NodeConditionRequirement{{Type: healthy}}
 		s.Create(driver.Obj(), s.driver())
@@ -59,15 +58,6 @@ func TestConditionsOfNodes(t *testing.T) {
 		s.awaitHeldFor("before", "1 of 1 pods ready; condition "+healthy+" is absent")
 		s.say("a", healthy, corev1.ConditionTrue)
 		s.awaitBound("before")
-
-		s.bootNode("a", "second")
-		s.breakOn("driver", "a")
-		s.makeReady(s.on("driver", "a"))
-		s.createPods(s.pinned("after", "app", "a"))
-		s.awaitHeldFor("after", "condition "+healthy+" was last reported before the node booted")
-		s.expectUnplaced("after")
-		s.say("a", healthy, corev1.ConditionTrue)
-		s.awaitBound("after")
 	})
 }
 

@@ -33,8 +33,7 @@
 //   - on a node, a group is satisfied when it has a member there, all that it has there are such pods, and every DaemonSet
 //     that it selects and that should run there has a pod there that has not failed. What a pod reached before the Node
 //     object was created does not count. A group is skipped where its nodeSelector does not match;
-//   - a pod that turned ready before its node's kubelet reported another boot ID is not ready, until the kubelet has been
-//     ready for a minute;
+//   - a pod that has not succeeded and whose node is deleted is not such a pod;
 //   - a group is passed when it has been satisfied for its wait without a break, or has timed out and goes on, and all groups
 //     ahead of it are passed. Ahead of a group are those that it depends on and those ahead of these; without dependsOn all that
 //     are listed before it.

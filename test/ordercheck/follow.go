@@ -118,10 +118,10 @@ func (v *version) followAllNodes(w *world, e event) {
 	}
 }
 
-// followNode does the same for a node. was is what it was before, nil if it is new; turned are the pods on it of which a boot changes
-// whether they count as ready.
+// followNode does the same for a node. was is what it was before, nil if it is new; turned are the pods on it of which that changes whether
+// they count.
 func (v *version) followNode(was *nodeFacts, turned []*pod, w *world, e event) {
-	v.followBoot(turned, w, e)
+	v.followTurned(turned, w, e)
 	if v.perNode {
 		node := e.node.node.Name
 		if was == nil || was.node.UID != e.node.node.UID {

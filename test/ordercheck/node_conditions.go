@@ -11,20 +11,18 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
-// A group may wait for conditions of its node. What was said of a node before its present boot does not count until somebody says so again:
-// the condition then has another time. Who has written no heartbeat since the transition may not write the same again; what he said counts
-// again when the kubelet has been ready for a minute.
+// A group may wait for conditions of its node.
 
 // nodeCondition is a condition of a node as it is written.
 type nodeCondition struct {
-	status       string
-	turned, beat time.Time
+	status string
+	turned time.Time
 }
 
 func conditionsOf(node *corev1.Node) map[string]nodeCondition {
 	conditions := map[string]nodeCondition{}
 	for _, c := range node.Status.Conditions {
-		conditions[string(c.Type)] = nodeCondition{string(c.Status), c.LastTransitionTime.Time.UTC(), c.LastHeartbeatTime.Time.UTC()}
+		conditions[string(c.Type)] = nodeCondition{string(c.Status), c.LastTransitionTime.Time.UTC()}
 	}
 	return conditions
 }
@@ -32,7 +30,6 @@ func conditionsOf(node *corev1.Node) map[string]nodeCondition {
 // nodeSaying is a condition, and what became of it before.
 type nodeSaying struct {
 	nodeCondition
-	old bool // it is from before the present boot
 	// since is the earliest that it can have turned, without when the node was last seen without it, at the earliest.
 	since, without time.Time
 }
@@ -44,8 +41,8 @@ type sayings struct {
 	lookedAt    time.Time
 }
 
-// noteConditions follows what is said of a node that boots, or whose kubelet has settled after a boot.
-func (w *world) noteConditions(is *nodeFacts, boots, settled bool, e event) {
+// noteConditions follows what is said of a node.
+func (w *world) noteConditions(is *nodeFacts, e event) {
 	was := w.sayings[is.node.Name]
 	if was.uid != string(is.node.UID) {
 		was = sayings{}
@@ -55,20 +52,11 @@ func (w *world) noteConditions(is *nodeFacts, boots, settled bool, e event) {
 		before, had := was.now[of]
 		said := nodeSaying{nodeCondition: c}
 		again := had && before.nodeCondition == c
-		switch {
-		case boots:
-			said.old = again || later(c.turned, c.beat).Before(w.boots[is.node.Name].at)
-		case again && before.old:
-			said.old = c.beat.After(c.turned) || !settled
-		}
-		switch {
-		case had && before.status == c.status && !before.old:
+		if said.without = was.lookedAt; had && before.status == c.status {
 			said.without = before.without
-		default:
-			said.without = was.lookedAt
 		}
 		switch {
-		case again && before.old == said.old:
+		case again:
 			said.since = before.since
 		case c.turned.IsZero():
 			said.since = e.earliest
@@ -86,7 +74,7 @@ func holds(said map[string]nodeSaying, r v1alpha1.NodeConditionRequirement) bool
 	if !present {
 		return r.WhenAbsent == v1alpha1.AbsentPass
 	}
-	return c.status == statusOf(r) && !c.old
+	return c.status == statusOf(r)
 }
 
 func statusOf(r v1alpha1.NodeConditionRequirement) string {
@@ -136,8 +124,6 @@ func (v *version) lacksConditions(node string, g int, w *world) []string {
 		case holds(said, r):
 		case !present:
 			lacks = append(lacks, fmt.Sprintf("the node had no condition %s", r.Type))
-		case c.old:
-			lacks = append(lacks, fmt.Sprintf("condition %s was last reported before the node booted", r.Type))
 		default:
 			lacks = append(lacks, fmt.Sprintf("condition %s was %s, not %s", r.Type, c.status, statusOf(r)))
 		}

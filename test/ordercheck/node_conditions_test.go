@@ -16,8 +16,8 @@ import (
 // saying gives a node a condition. made is when the node was created.
 type saying func(n *corev1.Node, made, now metav1.Time)
 
-// says makes the kubelet of a node report a boot, and others say something of it. Nothing else is said of it any more.
-func says(name, boot string, sayings ...saying) step {
+// says makes the kubelet of a node report that it is ready, and others say something of it. Nothing else is said of it any more.
+func says(name string, sayings ...saying) step {
 	return func(s *story) {
 		n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		if _, exists := s.nodes[name]; !exists {
@@ -25,7 +25,6 @@ func says(name, boot string, sayings ...saying) step {
 		}
 		n.CreationTimestamp = s.nodes[name]
 		n.UID = types.UID(n.CreationTimestamp.Format(time.TimeOnly))
-		n.Status.NodeInfo.BootID = boot
 		n.Status.Conditions = []corev1.NodeCondition{{
 			Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastHeartbeatTime: s.whole(), LastTransitionTime: n.CreationTimestamp,
 		}}
@@ -46,8 +45,6 @@ func reported(of string, status corev1.ConditionStatus, turned, beat func(made, 
 
 func atCreation(made, _ metav1.Time) metav1.Time { return made }
 func atOnce(_, now metav1.Time) metav1.Time      { return now }
-func soonAfter(made, _ metav1.Time) metav1.Time  { return metav1.NewTime(made.Add(time.Second)) }
-func notAtAll(_, _ metav1.Time) metav1.Time      { return metav1.Time{} }
 
 func awaitingNode(r ...v1alpha1.NodeConditionRequirement) func(*v1alpha1.PodGroup) {
 	return func(g *v1alpha1.PodGroup) { g.NodeConditions = r }
@@ -68,102 +65,71 @@ func TestJudgeReadsConditionsOfNodes(t *testing.T) {
 	app := several(create("app"), bindTo("app", "node-1"))
 	yes, no := reported("example.com/Healthy", "True", atOnce, atOnce), reported("example.com/Healthy", "False", atOnce, atOnce)
 	old, still := reported("example.com/Healthy", "True", atCreation, atCreation), reported("example.com/Healthy", "True", atCreation, atOnce)
-	beating := reported("example.com/Healthy", "True", atCreation, soonAfter)
-	silent := reported("example.com/Healthy", "True", atCreation, notAtAll)
 	early := []string{"shop/app"}
 	checkAll(t, map[string]judgement{
 		"a pod bound where the condition is absent is early": {
-			steps: []step{says("node-1", "one"), alone(), app}, wantEarly: early, wantBindings: 1,
+			steps: []step{says("node-1"), alone(), app}, wantEarly: early, wantBindings: 1,
 		},
 		"where it is false": {
-			steps: []step{says("node-1", "one", no), alone(), app}, wantEarly: early, wantBindings: 1,
+			steps: []step{says("node-1", no), alone(), app}, wantEarly: early, wantBindings: 1,
 		},
 		"where it holds it is fine": {
-			steps: []step{says("node-1", "one"), alone(), says("node-1", "one", yes), app}, wantBindings: 1,
+			steps: []step{says("node-1"), alone(), says("node-1", yes), app}, wantBindings: 1,
 		},
 		"where it holds on another node only it is early": {
-			steps:     []step{says("node-1", "one"), says("node-2", "one", yes), alone(), app},
+			steps:     []step{says("node-1"), says("node-2", yes), alone(), app},
 			wantEarly: early, wantBindings: 1,
 		},
 		"a node that the group is not for needs none": {
-			steps: []step{says("node-1", "one"), alone(on("disk", "ssd")), app}, wantBindings: 1,
+			steps: []step{says("node-1"), alone(on("disk", "ssd")), app}, wantBindings: 1,
 		},
 		"a condition that went a moment ago excuses": {
-			steps: []step{says("node-1", "one", yes), alone(), says("node-1", "one"), app}, wantBindings: 1,
+			steps: []step{says("node-1", yes), alone(), says("node-1"), app}, wantBindings: 1,
 		},
 		"one that went seconds ago does not": {
-			steps: []step{says("node-1", "one", yes), alone(), says("node-1", "one"), passing(late), app}, wantEarly: early, wantBindings: 1,
+			steps: []step{says("node-1", yes), alone(), says("node-1"), passing(late), app}, wantEarly: early, wantBindings: 1,
 		},
 		"an absent condition passes if the group says so": {
-			steps: []step{says("node-1", "one"), alone(awaitingNode(panics)), app}, wantBindings: 1,
+			steps: []step{says("node-1"), alone(awaitingNode(panics)), app}, wantBindings: 1,
 		},
 		"but not one that is otherwise": {
-			steps: []step{says("node-1", "one", reported("example.com/Panic", "True", atOnce, atOnce)), alone(awaitingNode(panics)), app}, wantEarly: early, wantBindings: 1,
+			steps: []step{says("node-1", reported("example.com/Panic", "True", atOnce, atOnce)), alone(awaitingNode(panics)), app}, wantEarly: early, wantBindings: 1,
 		},
 		"all conditions must hold": {
-			steps: []step{says("node-1", "one", yes), alone(awaitingNode(healthy, v1alpha1.NodeConditionRequirement{Type: "example.com/Other"})), app}, wantEarly: early,
+			steps: []step{says("node-1", yes), alone(awaitingNode(healthy, v1alpha1.NodeConditionRequirement{Type: "example.com/Other"})), app}, wantEarly: early,
 			wantBindings: 1,
 		},
 		"members alone are not enough": {
-			steps: []step{says("node-1", "one"), order("s", perNode, tier("csi", awaitingNode(healthy)), named("app")),
+			steps: []step{says("node-1"), order("s", perNode, tier("csi", awaitingNode(healthy)), named("app")),
 				create("csi-1", labelled("tier", "csi"), at("node-1")), ready("csi-1"), app},
 			wantEarly: early, wantBindings: 2,
 		},
 		"nor is the condition alone, beside members": {
-			steps:     []step{says("node-1", "one", yes), order("s", perNode, tier("csi", awaitingNode(healthy)), named("app")), app},
+			steps:     []step{says("node-1", yes), order("s", perNode, tier("csi", awaitingNode(healthy)), named("app")), app},
 			wantEarly: early, wantBindings: 1,
 		},
 		"both are": {
-			steps: []step{says("node-1", "one", yes), order("s", perNode, tier("csi", awaitingNode(healthy)), named("app")),
+			steps: []step{says("node-1", yes), order("s", perNode, tier("csi", awaitingNode(healthy)), named("app")),
 				create("csi-1", labelled("tier", "csi"), at("node-1")), ready("csi-1"), app},
 			wantBindings: 2,
 		},
-		"what was said before a boot does not count": {
-			steps:     []step{says("node-1", "one", old), alone(), passing(late), says("node-1", "two", old), passing(late), app},
-			wantEarly: early, wantBindings: 1,
-		},
-		"nor after a minute": {
-			steps: []step{says("node-1", "one", beating), alone(), passing(late), says("node-1", "two", beating), passing(time.Minute + late),
-				says("node-1", "two", beating), passing(late), app},
-			wantEarly: early, wantBindings: 1,
-		},
-		"unless nobody writes heartbeats": {
-			steps: []step{says("node-1", "one", silent), alone(), passing(late), says("node-1", "two", silent), passing(time.Minute + late),
-				says("node-1", "two", silent), app},
-			wantBindings: 1,
-		},
-		"nor a heartbeat after the transition": {
-			steps: []step{says("node-1", "one", old), alone(), passing(late), says("node-1", "two", old), passing(time.Minute + late),
-				says("node-1", "two", old), app},
-			wantBindings: 1,
-		},
-		"who then writes them may not have looked": {
-			steps:     []step{says("node-1", "one", silent), alone(), passing(late), says("node-1", "two", silent), passing(late), app},
-			wantEarly: early, wantBindings: 1,
-		},
-		"said again after the boot it counts": {
-			steps: []step{says("node-1", "one", old), alone(), passing(late), says("node-1", "two", old), passing(late), says("node-1", "two", still), app}, wantBindings: 1,
-		},
-		"said again with the boot it counts": {
-			steps: []step{says("node-1", "one", old), alone(), passing(late), says("node-1", "two", still), app}, wantBindings: 1,
-		},
 		"a wait counts from when the condition turned": {
-			steps: []step{says("node-1", "one"), alone(waiting("10s")), passing(late), says("node-1", "one", yes), passing(8 * time.Second), app}, wantEarly: early,
+			steps: []step{says("node-1"), alone(waiting("10s")), passing(late), says("node-1", yes), passing(8 * time.Second), app}, wantEarly: early,
 			wantBindings: 1,
 		},
 		"a wait that is over": {
-			steps: []step{says("node-1", "one"), alone(waiting("10s")), passing(late), says("node-1", "one", yes), passing(12 * time.Second), app}, wantBindings: 1,
+			steps: []step{says("node-1"), alone(waiting("10s")), passing(late), says("node-1", yes), passing(12 * time.Second), app}, wantBindings: 1,
 		},
 		"a condition that turned again had a break": {
-			steps:     []step{says("node-1", "one", yes), alone(waiting("10s")), passing(8 * time.Second), says("node-1", "one", yes), passing(8 * time.Second), app},
+			steps:     []step{says("node-1", yes), alone(waiting("10s")), passing(8 * time.Second), says("node-1", yes), passing(8 * time.Second), app},
 			wantEarly: early, wantBindings: 1,
 		},
 		"a heartbeat is no break": {
-			steps:        []step{says("node-1", "one", old), alone(waiting("10s")), passing(8 * time.Second), says("node-1", "one", still), passing(8 * time.Second), app},
+			steps:        []step{says("node-1", old), alone(waiting("10s")), passing(8 * time.Second), says("node-1", still), passing(8 * time.Second), app},
 			wantBindings: 1,
 		},
 		"a time from before it was something else is not believed": {
-			steps: []step{says("node-1", "one"), alone(waiting("10s")), passing(time.Minute), says("node-1", "one", no), passing(late), says("node-1", "one", old),
+			steps: []step{says("node-1"), alone(waiting("10s")), passing(time.Minute), says("node-1", no), passing(late), says("node-1", old),
 				passing(late), app},
 			wantEarly: early, wantBindings: 1,
 		},
@@ -172,7 +138,7 @@ func TestJudgeReadsConditionsOfNodes(t *testing.T) {
 
 func TestJudgeNamesTheConditionThatANodeLacked(t *testing.T) {
 	verdict := Judge(tell(
-		says("node-1", "one", reported("example.com/Healthy", "False", atOnce, atOnce)),
+		says("node-1", reported("example.com/Healthy", "False", atOnce, atOnce)),
 		order("s", perNode, group(v1alpha1.PodGroup{NodeConditions: []v1alpha1.NodeConditionRequirement{{Type: "example.com/Healthy"}}}), named("app")),
 		create("app"), bindTo("app", "node-1"),
 	), JudgeOptions{})

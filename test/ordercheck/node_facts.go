@@ -16,8 +16,7 @@ import (
 type nodeFacts struct {
 	stamp time.Time
 	// node holds only what decides whether a DaemonSet should run there.
-	node *corev1.Node
-	heard
+	node       *corev1.Node
 	conditions map[string]nodeCondition // by type
 }
 
@@ -30,7 +29,6 @@ func factsOfNode(node *corev1.Node) facts {
 			},
 			Spec: corev1.NodeSpec{Taints: node.Spec.Taints},
 		},
-		heard:      heardFrom(node),
 		conditions: conditionsOf(node),
 	}
 }
@@ -57,7 +55,7 @@ func (f *nodeFacts) has(p *pod, reached v1alpha1.RequiredStatus) bool {
 
 func (f *nodeFacts) says(other facts) bool {
 	o, ok := other.(*nodeFacts)
-	return ok && f.same(o.heard) && maps.Equal(f.conditions, o.conditions) && f.node.UID == o.node.UID && maps.Equal(f.node.Labels, o.node.Labels) &&
+	return ok && maps.Equal(f.conditions, o.conditions) && f.node.UID == o.node.UID && maps.Equal(f.node.Labels, o.node.Labels) &&
 		reflect.DeepEqual(f.node.Spec.Taints, o.node.Spec.Taints)
 }
 

@@ -142,13 +142,8 @@ func (f *podFacts) has(reached v1alpha1.RequiredStatus) bool {
 	return f.ready
 }
 
-// has reports the same of the pod as of now: what was ready before its node booted is not.
-func (p *pod) has(reached v1alpha1.RequiredStatus) bool {
-	if isMark(reached) {
-		return p.podFacts.has(reached) && !p.oldMark[reached]
-	}
-	return p.podFacts.has(reached) && !p.fromBefore
-}
+// has reports the same of the pod as of now: on a node that is gone it has reached nothing.
+func (p *pod) has(reached v1alpha1.RequiredStatus) bool { return p.podFacts.has(reached) && !p.nowhere }
 
 func (f *podFacts) says(other facts) bool {
 	o, ok := other.(*podFacts)

@@ -1,7 +1,6 @@
 package ordercheck
 
 import (
-	"fmt"
 	"maps"
 	"strings"
 	"time"
@@ -115,29 +114,9 @@ func (p *pod) noteMarks(f *podFacts, e event) {
 	p.markSeen, p.markWithout, p.lookedAt = seen, without, e.earliest.Truncate(time.Second)
 }
 
-// oldMarks are those from before the node of the pod booted, and all if the node is gone. What succeeded does not become undone.
-func (w *world) oldMarks(p *pod) map[v1alpha1.RequiredStatus]bool {
-	old := map[v1alpha1.RequiredStatus]bool{}
-	for reached := range p.podFacts.marks {
-		if w.gone.Has(p.node) && !p.succeeded {
-			old[reached] = true
-		}
-		if w.nodes[p.node] != nil && !p.succeeded && p.told(reached).Before(w.boots[p.node].at) {
-			old[reached] = true
-		}
-	}
-	return old
-}
-
 // whyNoMark says in words that a pod has not what is required.
-func whyNoMark(p *pod, reached v1alpha1.RequiredStatus) string {
-	condition, is := strings.CutPrefix(string(reached), conditionPrefix)
-	switch {
-	case p.oldMark[reached] && is:
-		return fmt.Sprintf("had condition %s since before its node booted", condition)
-	case p.oldMark[reached]:
-		return "had started before its node booted"
-	case is:
+func whyNoMark(reached v1alpha1.RequiredStatus) string {
+	if condition, is := strings.CutPrefix(string(reached), conditionPrefix); is {
 		return "did not have condition " + condition
 	}
 	return "had not started"

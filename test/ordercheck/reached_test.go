@@ -74,20 +74,6 @@ func TestJudgeWantsMembersToHaveStarted(t *testing.T) {
 			},
 			wantEarly: early, wantBindings: 1,
 		},
-		"it had started before the node booted": {
-			steps: []step{
-				boots("node-1", "one"), order("s", perNode, tier("leader", mustHaveStarted), named("app")), create("leader", labelled("tier", "leader"), at("node-1")),
-				run("leader"), passing(4 * time.Second), boots("node-1", "two"), after(4 * time.Second),
-			},
-			wantEarly: early, wantBindings: 2,
-		},
-		"it started again since": {
-			steps: []step{
-				boots("node-1", "one"), order("s", perNode, tier("leader", mustHaveStarted), named("app")), create("leader", labelled("tier", "leader"), at("node-1")),
-				run("leader"), passing(4 * time.Second), boots("node-1", "two"), passing(4 * time.Second), run("leader"), after(0),
-			},
-			wantBindings: 2,
-		},
 	})
 }
 

@@ -174,14 +174,12 @@ func (w *world) whyNot(key types.NamespacedName, reached v1alpha1.RequiredStatus
 		return "was terminating"
 	case p.has(reached):
 		return ""
-	case w.gone.Has(p.node) && (p.fromBefore || len(p.oldMark) > 0) && reached != v1alpha1.RequireComplete:
+	case p.podFacts.has(reached):
 		return "was on a node that was gone"
 	case isMark(reached):
-		return whyNoMark(p, reached)
+		return whyNoMark(reached)
 	case reached == v1alpha1.RequireComplete:
 		return "had not succeeded"
-	case p.fromBefore:
-		return "was last ready before its node booted"
 	case w.wasReady.Has(key):
 		return "was no longer ready"
 	}

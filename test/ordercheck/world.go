@@ -18,7 +18,6 @@ type world struct {
 	byNamespace map[string]*namespace
 	nodes       map[string]*nodeFacts
 	gone        sets.Set[string]               // names of nodes that were deleted, and that there are not
-	boots       map[string]boot                // by node
 	sayings     map[string]sayings             // by node
 	allows      map[string]string              // by namespace, whose sequences it lets hold its pods
 	uids        map[string]types.UID           // of the namespaces that there are
@@ -54,12 +53,10 @@ type pod struct {
 	readySeen time.Time // the earliest that it can have turned ready; zero when it is not
 	// unreadySeen is when it was last seen not to be ready, at the earliest.
 	unreadySeen time.Time
-	// markSeen and markWithout are the same for what else it has, lookedAt is when it was last seen, and oldMark is what it has from before
-	// the present boot of its node.
+	// markSeen and markWithout are the same for what else it has, and lookedAt is when it was last seen.
 	markSeen, markWithout marks
 	lookedAt              time.Time
-	oldMark               map[v1alpha1.RequiredStatus]bool
-	fromBefore            bool // what makes it ready is from before the present boot of its node, or of a node that is gone
+	nowhere               bool // see isNowhere
 	// labelledSince is since when it has had its labels, namesSince since when that which names a PodSequence.
 	labelledSince, namesSince moment
 	// releasedLacking is what it lacked when it lost our gates.
@@ -81,7 +78,6 @@ func newWorld() *world {
 		byNamespace:  map[string]*namespace{},
 		nodes:        map[string]*nodeFacts{},
 		gone:         sets.New[string](),
-		boots:        map[string]boot{},
 		sayings:      map[string]sayings{},
 		allows:       map[string]string{},
 		uids:         map[string]types.UID{},
@@ -145,7 +141,7 @@ func (w *world) put(e event) (p *pod, bound bool) {
 	p.noteLabels(f, e)
 	p.noteMarks(f, e)
 	p.podFacts = f
-	p.fromBefore, p.oldMark = w.isFromBefore(p), w.oldMarks(p)
+	p.nowhere = w.isNowhere(p)
 	if len(f.gates) > 0 {
 		p.ungated = never
 	} else {
@@ -215,20 +211,19 @@ func (w *world) putWorkload(f *workloadFacts, deleted bool) {
 	}
 }
 
-// putNode brings a node up to date, and returns the pods on it that count as ready and did not, or the other way round.
+// putNode brings a node up to date, and returns the pods on it that count now and did not, or the other way round.
 func (w *world) putNode(e event) []*pod {
 	f := e.node
 	if e.deleted {
 		delete(w.nodes, f.node.Name)
 		w.gone.Insert(f.node.Name)
-		delete(w.boots, f.node.Name)
 		delete(w.sayings, f.node.Name)
-		return w.reviewReady(f.node.Name)
+		return w.reviewNode(f.node.Name)
 	}
-	was := w.nodes[f.node.Name]
 	w.nodes[f.node.Name] = f
 	w.gone.Delete(f.node.Name)
-	return w.noteBoot(was, f, e)
+	w.noteConditions(f, e)
+	return w.reviewNode(f.node.Name)
 }
 
 // noteLabels notes since when the pod has the labels that it has now. Those that the API server gives it with its node, such as the

@@ -3,7 +3,6 @@ package inventory
 import (
 	"cmp"
 	"maps"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -16,13 +15,6 @@ type Node struct {
 	ResourceVersion string
 	Object          *corev1.Node // with nothing but what decides who may run there
 	MaxPods         int          // how many pods it may have; 0 if it has not said yet
-
-	BootID string // of its present boot; empty if it has not said yet
-	// BootedAt is when its kubelet reported the present boot, by its own clock, or, if that was later, when it had last reported
-	// before. It is zero if nobody saw it boot, or long ago.
-	BootedAt time.Time
-	// heartbeat is when its kubelet last reported whether it is ready, and readySince since when it is; zero while it is not.
-	heartbeat, readySince time.Time
 
 	NotReady NodeNotReady // zero if it is ready, or has not said yet
 
@@ -49,7 +41,7 @@ func notReady(conditions []corev1.NodeCondition) NodeNotReady {
 
 // ViewNode reads the facts of a node.
 func ViewNode(object *corev1.Node) Node {
-	n := Node{
+	return Node{
 		Name: object.Name, ResourceVersion: object.ResourceVersion, MaxPods: int(object.Status.Allocatable.Pods().Value()),
 		NotReady: notReady(object.Status.Conditions), conditions: viewConditions(object),
 		Object: &corev1.Node{
@@ -59,8 +51,6 @@ func ViewNode(object *corev1.Node) Node {
 			Spec: corev1.NodeSpec{Taints: object.Spec.Taints, Unschedulable: object.Spec.Unschedulable},
 		},
 	}
-	n.viewBoot(object)
-	return n
 }
 
 // Same reports whether another version of the node differs in nothing that matters but for its conditions, see SameConditions. Most updates
@@ -69,7 +59,12 @@ func (n *Node) Same(other *Node) bool {
 	was, is := n.Object, other.Object
 	return was.UID == is.UID && maps.Equal(was.Labels, is.Labels) && was.Spec.Unschedulable == is.Spec.Unschedulable &&
 		equality.Semantic.DeepEqual(was.Spec.Taints, is.Spec.Taints) && n.MaxPods == other.MaxPods &&
-		n.BootID == other.BootID && n.BootedAt.Equal(other.BootedAt) && n.NotReady == other.NotReady
+		n.NotReady == other.NotReady
+}
+
+// Renew takes over from a version that is the Same what does not matter or changes with each heartbeat.
+func (n *Node) Renew(newer *Node) {
+	n.ResourceVersion, n.conditions = newer.ResourceVersion, newer.conditions
 }
 
 // Hostname returns the host name of the node; empty if it has none.

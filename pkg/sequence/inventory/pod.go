@@ -37,8 +37,6 @@ type Pod struct {
 	ReadyAt Timestamp
 	// steadyAt is ReadyAt, or, if that was in the future, when it was first seen. It is zero while the pod is not ready.
 	steadyAt Timestamp
-	// nodeBootedAt is when its node last booted; zero if nobody saw it boot, or long ago.
-	nodeBootedAt Timestamp
 	// nodeCreatedAt is when its node was created; zero while that is not known.
 	nodeCreatedAt Timestamp
 
@@ -299,7 +297,7 @@ func (p *Pod) SameVerdict(other *Pod) bool {
 func (p *Pod) CountsAs(other *Pod) bool {
 	return p.UID == other.UID && p.SameMembership(other) && p.Node == other.Node && p.BoundAt == other.BoundAt && p.SchedulerName == other.SchedulerName &&
 		p.Mirror == other.Mirror && p.Failed == other.Failed && p.Succeeded == other.Succeeded && p.Ready == other.Ready &&
-		p.BeforeBoot() == other.BeforeBoot() && p.nodeGone == other.nodeGone && p.nodeCreatedAt == other.nodeCreatedAt && p.Unprobed == other.Unprobed && p.Crashing == other.Crashing &&
+		p.nodeGone == other.nodeGone && p.nodeCreatedAt == other.nodeCreatedAt && p.Unprobed == other.Unprobed && p.Crashing == other.Crashing &&
 		p.ReadyAt == other.ReadyAt && p.CreatedAt == other.CreatedAt && p.proof == other.proof &&
 		slices.Equal(p.Gates(), other.Gates()) && p.Pin() == other.Pin()
 }

@@ -30,9 +30,6 @@ type Reached struct {
 	Since Timestamp
 	// NodeGone reports that the pod reached it and is bound to a node that does not exist. It is not Done then.
 	NodeGone bool
-	// BeforeBoot reports that the pod reached it before the present boot of its node, and nobody has said so again since. It is not Done
-	// then.
-	BeforeBoot bool
 }
 
 // conditions are those of a pod that are True.
@@ -111,8 +108,8 @@ func (p *Pod) allAttained() iter.Seq2[string, Timestamp] {
 	}
 }
 
-// Reached returns whether, and since when, the pod has what is required of it. What succeeded did its work: no boot takes that back, nor
-// does the end of its node.
+// Reached returns whether, and since when, the pod has what is required of it. What succeeded did its work: the end of its node does not
+// take that back.
 func (p *Pod) Reached(required Requirement) Reached {
 	r := p.reachedAnywhere(required)
 	r.NodeGone = r.Done && p.nodeGone && !p.Succeeded
@@ -135,41 +132,34 @@ func (p *Pod) reachedAnywhere(required Requirement) Reached {
 	case !required.IsCommon():
 		for condition, at := range p.allAttained() {
 			if condition == required.Condition {
-				isBefore := p.isBeforeBoot(at)
-				return Reached{Done: !isBefore, At: at, BeforeBoot: isBefore}
+				return Reached{Done: true, At: at}
 			}
 		}
 		return Reached{}
 	case required.Status == v1alpha1.RequireComplete:
-		return Reached{Done: p.Succeeded, At: p.ReadyAt, BeforeBoot: p.BeforeBoot()}
+		return Reached{Done: p.Succeeded, At: p.ReadyAt}
 	}
-	return Reached{Done: p.Ready && !p.BeforeBoot(), At: p.ReadyAt, BeforeBoot: p.BeforeBoot()}
+	return Reached{Done: p.Ready, At: p.ReadyAt}
 }
 
-// BeforeBoot reports whether the pod was ready before the present boot of its node, and has not been reported as ready since.
-func (p *Pod) BeforeBoot() bool { return p.Ready && p.isBeforeBoot(p.ReadyAt) }
-
-func (p *Pod) isBeforeBoot(at Timestamp) bool {
-	return p.nodeBootedAt != 0 && !p.Succeeded && at < p.nodeBootedAt
+// FollowNode notes whether the pod's node exists, and when it was created, see Reached. node is nil while it is not known; exists reports
+// whether there may be such a node.
+func (p *Pod) FollowNode(node *Node, exists bool) {
+	p.nodeGone = p.Bound() && !exists
+	if p.nodeCreatedAt = 0; node != nil {
+		p.nodeCreatedAt = TimestampOf(node.Object.CreationTimestamp.Time)
+	}
 }
 
 // SameOnNode reports whether the same version of the pod, as it was before its node changed, has reached the same.
 func (p *Pod) SameOnNode(before *Pod) bool {
-	if p.nodeGone != before.nodeGone || p.nodeCreatedAt != before.nodeCreatedAt {
-		return false
-	}
-	for _, at := range p.allAttained() {
-		if p.isBeforeBoot(at) != before.isBeforeBoot(at) {
-			return false
-		}
-	}
-	return p.BeforeBoot() == before.BeforeBoot()
+	return p.nodeGone == before.nodeGone && p.nodeCreatedAt == before.nodeCreatedAt
 }
 
 // Renew takes over from another version of the pod, that counts as this one, what does not matter to any sequence or is not kept with
 // what does. The pod shares what others have.
 func (p *Pod) Renew(newer *Pod, shared *Interner) {
-	p.ResourceVersion, p.Nominated, p.nodeBootedAt = newer.ResourceVersion, newer.Nominated, newer.nodeBootedAt
+	p.ResourceVersion, p.Nominated = newer.ResourceVersion, newer.Nominated
 	p.nodeGone, p.nodeCreatedAt = newer.nodeGone, newer.nodeCreatedAt
 	p.hasStarted, p.started, p.conditions = newer.hasStarted, newer.started, newer.conditions
 	shared.internConditions(p)

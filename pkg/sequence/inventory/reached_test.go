@@ -32,7 +32,6 @@ func TestWhatAPodHasReached(t *testing.T) {
 	for name, test := range map[string]struct {
 		requires Requirement
 		status   corev1.PodStatus
-		booted   int // its node; 0 is never
 		done     bool
 		at       int // 0 is not known
 	}{
@@ -72,17 +71,9 @@ func TestWhatAPodHasReached(t *testing.T) {
 				{Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue, Reason: corev1.PodReasonTerminationByKubelet},
 			}},
 		},
-		"it ran before its node booted": {
-			requires: started, booted: 10,
-			status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{State: running(9)}}},
-		},
-		"it started again since its node booted": {
-			requires: started, booted: 10, done: true, at: 10,
+		"it started again": {
+			requires: started, done: true, at: 10,
 			status: corev1.PodStatus{Phase: corev1.PodRunning, ContainerStatuses: []corev1.ContainerStatus{{State: running(10), LastTerminationState: ended(7, 8)}}},
-		},
-		"it succeeded before its node booted": {
-			requires: started, booted: 10, done: true, at: 7,
-			status: corev1.PodStatus{Phase: corev1.PodSucceeded, ContainerStatuses: []corev1.ContainerStatus{{State: ended(7, 9)}}},
 		},
 		"it has the condition": {
 			requires: condition, done: true, at: 6, status: corev1.PodStatus{Conditions: []corev1.PodCondition{has(corev1.PodReady, 4), has(reachable, 6)}},
@@ -101,9 +92,6 @@ func TestWhatAPodHasReached(t *testing.T) {
 		"it failed, and has the condition": {
 			requires: condition, status: corev1.PodStatus{Phase: corev1.PodFailed, Conditions: []corev1.PodCondition{has(reachable, 6)}},
 		},
-		"it has the condition since before its node booted": {
-			requires: condition, booted: 10, status: corev1.PodStatus{Conditions: []corev1.PodCondition{has(reachable, 6)}},
-		},
 		"Ready, of a pod that succeeded": {
 			requires: Requirement{Condition: "Ready"},
 			status:   corev1.PodStatus{Phase: corev1.PodSucceeded, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionFalse}}},
@@ -113,9 +101,6 @@ func TestWhatAPodHasReached(t *testing.T) {
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "uid", CreationTimestamp: metav1.NewTime(at(2))}, Spec: corev1.PodSpec{NodeName: "n"}, Status: test.status}
 			view := ViewPod(pod)
 			view.SeenAt(at(20), nil)
-			if test.booted > 0 {
-				view.FollowNode(&Node{Object: &corev1.Node{}, BootedAt: at(test.booted)}, true)
-			}
 			got := view.Reached(test.requires)
 			assert.Equal(t, test.done, got.Done)
 			if test.done {
@@ -125,7 +110,6 @@ func TestWhatAPodHasReached(t *testing.T) {
 				}
 				assert.True(t, want.Equal(got.Since.Time()), "%s, want %s", got.Since.Time(), want)
 			}
-			assert.Equal(t, test.booted > 0 && !test.done, got.BeforeBoot)
 		})
 	}
 }

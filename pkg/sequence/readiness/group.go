@@ -44,8 +44,6 @@ type Need struct {
 	Missing int
 	// Stale counts the pods that were ready on an earlier node of the same name and have not said so of this one.
 	Stale int
-	// BeforeBoot counts the pods that were ready before the present boot of their nodes.
-	BeforeBoot int
 	// NodeGone counts the pods that are ready by what they say, on nodes that do not exist.
 	NodeGone int
 	// Unseen reports that a pod's owner is not known yet, and Incomplete that a Job is not complete though its pods are.
@@ -99,7 +97,7 @@ func (g *Group) needOfMembers() Need {
 		n.NoRest = n.Nothing && g.ExpectedPods == 0 && g.IsRest && g.OthersSatisfied
 		n.Nothing = n.Nothing && !n.NoRest
 	}
-	n.BeforeBoot, n.NodeGone, n.Asked = g.Members.BeforeBoot, g.Members.NodeGone, asked(g.Group)
+	n.NodeGone, n.Asked = g.Members.NodeGone, asked(g.Group)
 	// What is said to be expected of a node is expected where there is anything: on other nodes the group has no part.
 	if g.ExpectedPods > 0 && !(g.OnNode && n.Nothing) {
 		n.Expected, n.Nothing = max(n.Expected, g.ExpectedPods), false
@@ -198,19 +196,6 @@ func lostText(lost int) string {
 	return fmt.Sprintf("%d members failed and were deleted: create them again, or skip the group", lost)
 }
 
-// beforeBootText says that pods had reached what is asked before their nodes booted; nothing is asked but that they are ready if asked is
-// empty.
-func beforeBootText(pods int, asked string) string {
-	was := "ready"
-	if asked != "" {
-		was = "so"
-	}
-	if pods == 1 {
-		return fmt.Sprintf("a pod was last %s before its node booted", was)
-	}
-	return fmt.Sprintf("%d pods were last %s before their nodes booted", pods, was)
-}
-
 // nodeGoneText says that pods do not count because their nodes do not exist.
 func nodeGoneText(pods int) string {
 	if pods == 1 {
@@ -275,8 +260,6 @@ func (n Need) members() string {
 		text += ", a DaemonSet has no pod on this node yet"
 	case n.NodeGone > 0:
 		text += ", " + nodeGoneText(n.NodeGone)
-	case n.BeforeBoot > 0:
-		text += ", " + beforeBootText(n.BeforeBoot, n.Asked)
 	case n.Stale > 0:
 		text += ", a pod was last ready on an earlier node with this name: delete the pod if it does not become ready again"
 	}

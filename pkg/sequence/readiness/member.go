@@ -16,8 +16,6 @@ type Members struct {
 	Unseen int
 	// Stale counts, on a node, those that were ready before the node was made.
 	Stale int
-	// BeforeBoot counts those that were ready before the present boot of their nodes.
-	BeforeBoot int
 	// NodeGone counts those that are ready by what they say, on nodes that do not exist.
 	NodeGone int
 	// Failed counts those that failed and that nobody replaces.
@@ -25,7 +23,7 @@ type Members struct {
 }
 
 // Member is what one member adds to the sums, see Members.
-type Member struct{ Expected, Ready, Unseen, Stale, BeforeBoot, NodeGone, Failed bool }
+type Member struct{ Expected, Ready, Unseen, Stale, NodeGone, Failed bool }
 
 // Add adds a member, or subtracts it if sign is -1.
 func (m *Members) Add(member Member, sign int) {
@@ -38,7 +36,6 @@ func (m *Members) Add(member Member, sign int) {
 	count(&m.Ready, member.Ready)
 	count(&m.Unseen, member.Unseen)
 	count(&m.Stale, member.Stale)
-	count(&m.BeforeBoot, member.BeforeBoot)
 	count(&m.NodeGone, member.NodeGone)
 	count(&m.Failed, member.Failed)
 }
@@ -97,8 +94,7 @@ func OnNode(p *inventory.Pod, required inventory.Requirement, nodeCreatedAt time
 		return Member{}
 	}
 	member := ByItself(p, required, nodeCreatedAt)
-	reached := p.Reached(required)
-	member.BeforeBoot, member.NodeGone = reached.BeforeBoot, reached.NodeGone
+	member.NodeGone = p.Reached(required).NodeGone
 	return member
 }
 

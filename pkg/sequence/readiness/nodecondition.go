@@ -8,14 +8,13 @@ import (
 	"example.com/podsequence/pkg/sequence/inventory"
 )
 
-// Holds reports whether a node meets a requirement, and since when; zero if nobody says. A condition from before the present boot of the
-// node does not count, nor does it pass as absent.
+// Holds reports whether a node meets a requirement, and since when; zero if nobody says.
 func Holds(required *v1alpha1.NodeConditionRequirement, n *inventory.Node) (holds bool, since time.Time) {
 	c := n.Condition(required.Type)
 	if c == nil {
 		return required.WhenAbsent == v1alpha1.AbsentPass, time.Time{}
 	}
-	return c.Status == required.Status && !c.BeforeBoot, c.Since.Time()
+	return c.Status == required.Status, c.Since.Time()
 }
 
 // Unmet is the set of the requirements, by index, that a node does not meet. Those after the eighth, which the API does not allow, count as
@@ -74,12 +73,9 @@ func UnmetText(required []v1alpha1.NodeConditionRequirement, n *inventory.Node) 
 			continue
 		}
 		text = "condition " + r.Type
-		switch c := n.Condition(r.Type); {
-		case c == nil:
+		if c := n.Condition(r.Type); c == nil {
 			text += " is absent"
-		case c.BeforeBoot:
-			text += " was last reported before the node booted"
-		default:
+		} else {
 			text += fmt.Sprintf(" is %s, not %s", c.Status, r.Status)
 		}
 	}
