@@ -62,7 +62,6 @@ func (k *knowledge) applyNode(object *corev1.Node, tx *transaction) {
 			d = s.newDomain(view.Name, old)
 		case d.node == nil || d.node.Object.UID != view.Object.UID:
 			d.reset()
-			d.remembered = s.rememberedOf(view.Name)
 		}
 		d.setNode(view, tx)
 		if record := s.nodeRecords[view.Name]; record != nil {

@@ -40,12 +40,12 @@ func (k *knowledge) applySequence(stored spec.Stored, tx *transaction) {
 	if old != nil && old.UID == ps.UID && old.Generation == ps.Generation && reflect.DeepEqual(old.Override, spec.ReadOverride(ps, k.now)) {
 		resumed, records, released := old.resumedAt(), old.nodeRecords, old.firstReleased.Load()
 		old.object, old.cluster = ps, stored.Cluster
-		recalled := old.restoreFromStatus()
+		old.restoreFromStatus()
 		old.markObjects(old.readObjects(old, k.now), tx)
 		k.endRecordedFailures(old, tx)
 		for _, d := range old.domains {
 			wasListed, isListed := records[d.name] != nil, old.nodeRecords[d.name] != nil
-			if !d.isNode() || recalled[d] || (wasListed && !isListed) || !old.resumedAt().Equal(resumed) {
+			if !d.isNode() || (wasListed && !isListed) || !old.resumedAt().Equal(resumed) {
 				tx.markDirty(d)
 			}
 		}
@@ -77,33 +77,6 @@ func (k *knowledge) endOverrides(tx *transaction) {
 // stored returns the object of the sequence.
 func (s *sequence) stored() spec.Stored {
 	return spec.Stored{PodSequence: s.object, Cluster: s.cluster, Unreadable: s.unreadable}
-}
-
-// recall takes from status what it remembers of nodes, and returns the domains of which it remembers something else than before.
-func (s *sequence) recall() map[*domain]bool {
-	before := len(s.remembered)
-	if s.remembered = spec.RememberedNodes(&s.object.Status); before+len(s.remembered) == 0 {
-		return nil
-	}
-	changed := map[*domain]bool{}
-	for name, d := range s.domains {
-		was := d.remembered
-		if d.remembered = s.rememberedOf(name); !sameTimeOuts(was, d.remembered) {
-			changed[d] = true
-		}
-	}
-	return changed
-}
-
-// sameTimeOuts reports whether status remembers the same of time-outs; either may be nil.
-func sameTimeOuts(a, b *v1alpha1.NodeMemory) bool {
-	if a == nil {
-		a = &v1alpha1.NodeMemory{}
-	}
-	if b == nil {
-		b = &v1alpha1.NodeMemory{}
-	}
-	return slices.Equal(a.TimedOut, b.TimedOut) && slices.Equal(a.ReadyBefore, b.ReadyBefore)
 }
 
 // replaceSequence puts next in the place of old; either may be nil.
@@ -215,9 +188,8 @@ func (k *knowledge) unregister(s *sequence, tx *transaction) {
 	}
 }
 
-// restoreFromStatus takes from status what cannot be seen in the world any more. It returns the nodes of which status remembers something
-// else than before.
-func (s *sequence) restoreFromStatus() map[*domain]bool {
+// restoreFromStatus takes from status what cannot be seen in the world any more.
+func (s *sequence) restoreFromStatus() {
 	if s.PerNode {
 		if s.record(0).ReleasedAt != nil {
 			s.firstReleased.Store(true)
@@ -230,7 +202,7 @@ func (s *sequence) restoreFromStatus() map[*domain]bool {
 				s.domainAt(node.NodeName).restoreFromRecord(node)
 			}
 		}
-		return s.recall()
+		return
 	}
 	d := s.nodeless
 	d.Proven |= s.RecordedPasses(&s.object.Status)
@@ -258,7 +230,6 @@ func (s *sequence) restoreFromStatus() map[*domain]bool {
 			d.Pass(i, record.PassedAt.Time)
 		}
 	}
-	return nil
 }
 
 // inheritProgress takes over what an earlier spec of the same object came to.

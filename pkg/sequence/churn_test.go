@@ -15,7 +15,6 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podgroups"
-	"example.com/podsequence/pkg/sequence/spec"
 	. "example.com/podsequence/test/harness/builders"
 	"example.com/podsequence/test/harness/slow"
 )
@@ -65,14 +64,7 @@ func TestMemoryDoesNotGrowWithEdits(t *testing.T) {
 		"status is written": func(engine answering, i int) {
 			ps := edited(0, farTimeouts(v1alpha1.ScopeNode))
 			ps.ResourceVersion = version(i)
-			ps.Status.NodeStatus = []v1alpha1.NodeStatus{{NodeName: fmt.Sprint("node-", i), TimedOut: []int32{0}}}
-			engine.ApplySequence(ps)
-		},
-		"status remembers other nodes": func(engine answering, i int) {
-			ps := edited(0, farTimeouts(v1alpha1.ScopeNode))
-			ps.ResourceVersion = version(i)
-			id := spec.NodeIDOf(fmt.Sprint("node-", i))
-			ps.Status.Memory = &v1alpha1.SequenceMemory{Nodes: []v1alpha1.NodeMemory{{TimedOut: []int32{0}, Nodes: id[:]}}}
+			ps.Status.NodeStatus = []v1alpha1.NodeStatus{{NodeName: fmt.Sprint("node-", i), CurrentIndex: 1}}
 			engine.ApplySequence(ps)
 		},
 		"a wait that is far from over begins again": func(engine answering, i int) {

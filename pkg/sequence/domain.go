@@ -90,7 +90,6 @@ func (s *sequence) domainAt(name string) *domain {
 func (s *sequence) newDomain(name string, before *node) *domain {
 	d := &domain{sequence: s, name: name, node: s.knowledge.nodes.byName[name]}
 	d.alarm.Owner = d
-	d.remembered = s.rememberedOf(name)
 	d.startFromEmptyNode(before)
 	s.domainsMu.Lock()
 	defer s.domainsMu.Unlock()
@@ -98,18 +97,6 @@ func (s *sequence) newDomain(name string, before *node) *domain {
 		s.nodeless = d
 	}
 	return d
-}
-
-// rememberedOf returns what status remembers of a node; nil if that is nothing, or is of an earlier node of this name.
-func (s *sequence) rememberedOf(name string) *v1alpha1.NodeMemory {
-	if len(s.remembered) == 0 || name == "" {
-		return nil
-	}
-	at, n := s.recordedAt(), s.knowledge.nodes.byName[name]
-	if n != nil && !at.IsZero() && at.Before(n.Object.CreationTimestamp.Time) {
-		return nil
-	}
-	return s.remembered[spec.NodeIDOf(name)]
 }
 
 // startFromEmptyNode starts a new domain from the state of the empty node. before is that node, nil if there was none.
@@ -146,7 +133,7 @@ func (d *domain) restoreFromRecord(record *v1alpha1.NodeStatus) {
 }
 
 // hasHistory reports whether something was there of which the future depends.
-func (d *domain) hasHistory() bool { return d.Once != 0 || d.HasLost() || d.sequence.Suspended }
+func (d *domain) hasHistory() bool { return d.Once != 0 || d.sequence.Suspended }
 
 // isRedundant reports whether the domain says no more than none would.
 func (d *domain) isRedundant() bool {

@@ -178,12 +178,7 @@ func (x extremist) sequence(name string, scope v1alpha1.Scope) *v1alpha1.PodSequ
 	}
 	ps.Status.NodeStatus = []v1alpha1.NodeStatus{{
 		NodeName: "node-0", CurrentIndex: one(x, extremes32), ReadyPodsInCurrentGroup: one(x, extremes32),
-		TimedOut: extremes32, ReadyBefore: extremes32,
 	}}
-	if x.IntN(2) == 0 {
-		id := spec.NodeIDOf("node-0")
-		ps.Status.Memory = &v1alpha1.SequenceMemory{Nodes: []v1alpha1.NodeMemory{{TimedOut: extremes32, ReadyBefore: extremes32, Nodes: id[:]}}}
-	}
 	return ps
 }
 

@@ -1,7 +1,6 @@
 package sequence
 
 import (
-	"crypto/sha256"
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -28,17 +27,6 @@ func (w *randomWorld) remember(status *v1alpha1.PodSequenceStatus, completed fun
 	case 1:
 		m.Groups = m.Groups[:w.IntN(len(m.Groups)+1)]
 	}
-	for i := range status.NodeStatus {
-		n := &status.NodeStatus[i]
-		if len(n.TimedOut)+len(n.ReadyBefore) > 0 {
-			id := sha256.Sum256([]byte(n.NodeName))
-			m.Nodes = append(m.Nodes, v1alpha1.NodeMemory{TimedOut: n.TimedOut, ReadyBefore: n.ReadyBefore, Nodes: id[:6]})
-		}
-		n.TimedOut = nil // it is read nowhere else
-		if w.oneIn(2) {
-			n.ReadyBefore = nil
-		}
-	}
 	status.NodeStatus = slices.DeleteFunc(status.NodeStatus, func(n v1alpha1.NodeStatus) bool {
 		return int(n.CurrentIndex) == len(status.Groups) || w.oneIn(8) // of those that wait not all are listed
 	})
@@ -58,25 +46,4 @@ func changedAtIn(status *v1alpha1.PodSequenceStatus, i int) *metav1.Time {
 		return m.Groups[i].ChangedAt
 	}
 	return status.Groups[i].ChangedAt
-}
-
-// timeOutsIn are the indices of groups that status remembers of a node.
-func timeOutsIn(status *v1alpha1.PodSequenceStatus, node string) (timedOut, readyBefore []int32) {
-	if status.Memory == nil {
-		for _, n := range status.NodeStatus {
-			if n.NodeName == node {
-				return n.TimedOut, n.ReadyBefore
-			}
-		}
-		return nil, nil
-	}
-	id := sha256.Sum256([]byte(node))
-	for _, same := range status.Memory.Nodes {
-		for at := 0; at+6 <= len(same.Nodes); at += 6 {
-			if string(same.Nodes[at:at+6]) == string(id[:6]) {
-				return same.TimedOut, same.ReadyBefore
-			}
-		}
-	}
-	return nil, nil
 }

@@ -165,6 +165,9 @@ func (o *oracle) run(v *view, c *course) {
 		}
 		waitOver := s.satisfied && !o.now.Before(end)
 		o.noteLost(v, c, i, forGood, s.satisfied || !o.applies(g, c.node))
+		if c.node != "" {
+			o.noteWaiting(v, c, i, reached && (!c.suspended || c.released[i]), s.satisfied)
+		}
 		timedOut, deadline := false, o.deadline(v, c, i, releasedAt)
 		if known && reached && (!c.suspended || c.released[i]) && !wasPassed {
 			timedOut = g.Timeout != "" && o.timedOut(v, c, i, deadline)

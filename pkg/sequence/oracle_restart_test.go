@@ -295,7 +295,7 @@ func withoutTimes(report Report) Report {
 			group := *node.Group
 			group.SatisfiedAt = time.Time{} // of a node that is gone nothing is compared but that
 			group.EditedAt, group.ReleasedAt = time.Time{}, time.Time{}
-			group.SatisfiedOnce = false // of nodes it is recorded only where a time-out asks for it, see ReadyBefore
+			group.SatisfiedOnce = false // of nodes it is not recorded
 			report.Nodes[i].Group = &group
 		}
 	}

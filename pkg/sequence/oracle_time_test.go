@@ -245,27 +245,36 @@ func (o *oracle) releasedAt(v *view, c *course, i int, before time.Time) time.Ti
 	return releasedAt
 }
 
-// deadline is when the time of group i is over, released then. On a node where nobody saw whether it was in time it has its time
-// once more.
+// deadline is when the time of group i is over, released then. On a node it counts from when the group was first seen to wait there; it is
+// zero if nobody saw that.
 func (o *oracle) deadline(v *view, c *course, i int, releasedAt time.Time) time.Time {
-	timeout, watched := oracleDuration(v.Spec.PodGroups[i].Timeout), v.memory.watched[place{c.node, v.definitions[i]}]
-	if says, lost := o.nodeRecord(v, c, i), v.memory.lost[place{c.node, v.definitions[i]}]; v.Spec.Mode() == v1alpha1.Continuous {
-		releasedAt = later(releasedAt, lost)
-		if lost.IsZero() && says.Has("ready before") && !says.Has("timed out") {
-			releasedAt = later(releasedAt, watched) // nobody says when it was lost
-		}
+	from, lost := releasedAt, v.memory.lost[place{c.node, v.definitions[i]}]
+	switch {
+	case c.node != "" && lost.IsZero():
+		return time.Time{}
+	case c.node != "":
+		from = later(lost, o.resumedAt(v))
+	case v.Spec.Mode() == v1alpha1.Continuous:
+		from = later(from, lost)
 	}
-	deadline := nextFullSecond(releasedAt).Add(timeout)
-	if c.node != "" && !watched.Before(deadline) && !o.nodeRecord(v, c, i).Has("timed out") {
-		return nextFullSecond(watched).Add(timeout)
+	return nextFullSecond(from).Add(oracleDuration(v.Spec.PodGroups[i].Timeout))
+}
+
+// noteWaiting notes of group i since when it is seen to wait on a node. One that may not start has all its time when it may.
+func (o *oracle) noteWaiting(v *view, c *course, i int, mayStart, satisfied bool) {
+	g, at := v.Spec.PodGroups[i], place{c.node, v.definitions[i]}
+	switch {
+	case g.Timeout == "" || !mayStart || !o.applies(g, c.node) || needsNone(g) && !waitsForMore(g):
+		delete(v.memory.lost, at)
+	case !satisfied && v.memory.lost[at].IsZero():
+		v.memory.lost[at] = o.second()
 	}
-	return deadline
 }
 
 // timedOut reports whether group i is too late.
 func (o *oracle) timedOut(v *view, c *course, i int, deadline time.Time) bool {
 	at := place{c.node, v.definitions[i]}
-	return !v.memory.once.Has(at) && !o.now.Before(deadline)
+	return !deadline.IsZero() && !v.memory.once.Has(at) && !o.now.Before(deadline)
 }
 
 // noteLost notes of group i that it was satisfied and, by Continuous, is not any more. What status says counts until something was seen.
@@ -291,21 +300,4 @@ func (o *oracle) noteLost(v *view, c *course, i int, forGood, satisfied bool) {
 		m.once.Delete(at)
 		m.lost[at] = o.second()
 	}
-}
-
-// nodeRecord is what status says of group i on a node.
-func (o *oracle) nodeRecord(v *view, c *course, i int) sets.Set[string] {
-	says := sets.New[string]()
-	if now, at := o.node(c.node), recordedAt(v.PodSequence); now != nil && !at.IsZero() && at.Before(now.CreationTimestamp.Time) {
-		return says // of another node of this name
-	}
-	timedOut, readyBefore := timeOutsIn(&v.Status, c.node)
-	index := o.recordIndex(v, i)
-	if slices.Contains(timedOut, int32(index)) {
-		says.Insert("timed out")
-	}
-	if slices.Contains(readyBefore, int32(index)) {
-		says.Insert("ready before")
-	}
-	return says
 }

@@ -300,14 +300,8 @@ func (w *randomWorld) recordNode(v *view, course *course, ps *v1alpha1.PodSequen
 	if course.current < len(course.groups) && v.memory.satisfied[place{course.node, v.definitions[course.current]}].satisfied {
 		n.SatisfiedAt = at(v.memory.satisfied[place{course.node, v.definitions[course.current]}].since)
 	}
-	for i, late := range course.timedOut {
-		here := place{course.node, v.definitions[i]}
-		if late {
-			n.TimedOut = append(n.TimedOut, int32(i))
-		} else if _, lost := v.memory.lost[here]; lost && !course.groups[i].satisfied {
-			n.ReadyBefore = append(n.ReadyBefore, int32(i))
-		}
-		if edited := later(v.memory.edited[here], v.allowed); !edited.IsZero() {
+	for i, definition := range v.definitions {
+		if edited := later(v.memory.edited[place{course.node, definition}], v.allowed); !edited.IsZero() {
 			ps.Status.Groups[i].ChangedAt = at(edited)
 		}
 	}

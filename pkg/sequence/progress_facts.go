@@ -1,9 +1,9 @@
 package sequence
 
 import (
-	"slices"
 	"time"
 
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/progress"
 )
 
@@ -48,14 +48,7 @@ func (d *domain) isUnfinished(i int) bool {
 }
 
 // Recorded returns what status says of a group.
-func (d *domain) Recorded(i int) progress.Record {
-	r := progress.Record{GroupStatus: d.sequence.record(i)}
-	if m := d.remembered; m != nil && r.Hash != "" {
-		index := int32(d.sequence.recordIndex(i))
-		r.TimedOut, r.ReadyBefore = slices.Contains(m.TimedOut, index), slices.Contains(m.ReadyBefore, index)
-	}
-	return r
-}
+func (d *domain) Recorded(i int) v1alpha1.GroupStatus { return d.sequence.record(i) }
 
 // Origin returns what says since when a group can have been released.
 func (d *domain) Origin(i int) progress.Origin {

@@ -406,9 +406,6 @@ func (k *knowledge) reportNode(d *domain, sums []report.Group) (node report.Node
 		if d.applies(g) && d.timedOut(i, k.now) {
 			node.TimedOut = append(node.TimedOut, int32(i))
 		}
-		if wasLost := !d.LostAt(i).IsZero() || !d.satisfiedOnce(i) && d.Recorded(i).ReadyBefore; wasLost && !d.looksSatisfied(i) && g.Timeout > 0 {
-			node.ReadyBefore = append(node.ReadyBefore, int32(i))
-		}
 		n := d.need(i)
 		if n.Expected > 0 {
 			takesPart = true

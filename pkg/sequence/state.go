@@ -64,8 +64,6 @@ type domain struct {
 	progress.State
 	// reachedBefore are the groups that were reached when the domain was last advanced, see confirmedSinceReached.
 	reachedBefore spec.GroupSet
-	// remembered is what status remembers of the node, and no object shows; nil if that is nothing.
-	remembered *v1alpha1.NodeMemory
 
 	// wake is when time alone will change something; zero for never. alarm is set to it.
 	wake  time.Time

@@ -9,7 +9,6 @@ import (
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	. "example.com/podsequence/test/harness/builders"
@@ -83,18 +82,8 @@ func (f *fleetOfDrivers) pass(d time.Duration) {
 	f.Tick(f.now)
 }
 
-// nodes are what the engine says of each node.
-func (f *fleetOfDrivers) nodes() map[string]string {
-	report, _ := f.Report(types.NamespacedName{Namespace: oracleNamespace, Name: "csi"})
-	nodes := map[string]string{}
-	for _, n := range report.Nodes {
-		nodes[n.Name] = fmt.Sprint(n.Current, n.Completed, n.TimedOut, n.ReadyBefore)
-	}
-	return nodes
-}
-
-// What status says of 5,000 nodes stays small, whatever their state, and it forgets none of them. docs/contributing/figures.md has these sizes.
-func TestStatusOfFiveThousandNodesIsSmallAndRemembersThemAll(t *testing.T) {
+// What status says of 5,000 nodes stays small, whatever their state. docs/contributing/figures.md has these sizes.
+func TestStatusOfFiveThousandNodesIsSmallWhateverTheirState(t *testing.T) {
 	slow.Test(t)
 	const completed, waiting = 0, v1alpha1.MaxListedNodes
 	states := map[string]struct {
@@ -127,15 +116,6 @@ func TestStatusOfFiveThousandNodesIsSmallAndRemembersThemAll(t *testing.T) {
 				assert.LessOrEqual(t, size, state.most[i])
 				assert.EqualValues(t, manyNodes, status.NodeSummary.Total)
 				assert.Len(t, status.NodeStatus, state.listed)
-
-				before := fleet.nodes()
-				fleet.pass(2 * time.Hour) // a new program has seen nothing of that
-				fleet.sequence = fleet.sequence.DeepCopy()
-				fleet.sequence.Status = status
-				fleet.start()
-				assert.Equal(t, before, fleet.nodes())
-				fleet.pass(2 * time.Hour)
-				assert.Equal(t, before, fleet.nodes(), "no group that was lost times out before its time")
 			})
 		}
 	}

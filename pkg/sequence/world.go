@@ -242,9 +242,8 @@ type sequence struct {
 	// outOfOrder are the members that started before the sequence existed.
 	outOfOrder outOfOrder
 
-	// nodeRecords are what status says of nodes that wait, and remembered what it remembers of nodes, see spec.RememberedNodes.
+	// nodeRecords are what status says of nodes that wait.
 	nodeRecords map[string]*v1alpha1.NodeStatus
-	remembered  map[spec.NodeID]*v1alpha1.NodeMemory
 }
 
 // openNodes are the nodes that are open to pods with one place in a sequence. Nobody writes to them.

@@ -1,19 +1,15 @@
 package integration
 
 import (
-	"crypto/sha256"
 	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
-	"github.com/stretchr/testify/require"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/test/harness/cluster"
-	"example.com/podsequence/test/harness/slow"
-	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 func TestStatusOfNodes(t *testing.T) {
@@ -69,40 +65,6 @@ func TestStatusOfNodes(t *testing.T) {
 		s.startOn("driver", "a")
 		s.awaitBound("app")
 	})
-}
-
-// A controller that starts anew knows from status alone that a driver was ready on a node: it never saw that.
-func TestWhatStatusRemembersOfANodeOutlastsTheController(t *testing.T) {
-	slow.Test(t)
-	t.Parallel()
-	s := newNodeStoryIn(t, exclusively(t), "a", "b")
-	late := s.perNode("storage").Label("Driver", "tier", "driver").Timeout("1h", v1alpha1.TimeoutContinue).Label("Application", "tier", "app")
-	s.Create(late.Obj(), s.driver())
-	s.startOn("driver", "a", "b")
-	s.awaitPhase("storage", v1alpha1.PhaseCompleted)
-	assert.Empty(t, s.getSequence("storage").Status.Memory.Nodes)
-
-	s.breakOn("driver", "a")
-	id := sha256.Sum256([]byte(s.node("a")))
-	want := []v1alpha1.NodeMemory{{ReadyBefore: []int32{0}, Nodes: id[:6]}}
-	s.Await("status to remember that the driver was ready", func() bool {
-		return assert.ObjectsAreEqual(want, s.getSequence("storage").Status.Memory.Nodes)
-	})
-
-	s.Restart(controlplane.PodSequenceController)
-	ps := s.getSequence("storage")
-	cluster.Change(s.Story, ps, func(ps *v1alpha1.PodSequence) { ps.Spec.PodGroups[0].Timeout = "2h" })
-	s.Await("the new controller to write status", func() bool {
-		return s.getSequence("storage").Status.ObservedGeneration > ps.Generation
-	})
-	status := s.getSequence("storage").Status
-	assert.Equal(t, want, status.Memory.Nodes)
-	require.Len(t, status.NodeStatus, 1)
-	assert.Equal(t, []int32{0}, status.NodeStatus[0].ReadyBefore, "an earlier release finds it here")
-	for i, g := range status.Groups {
-		assert.NotEmpty(t, g.Hash)
-		assert.Equal(t, g.Hash, status.Memory.Groups[i].Hash)
-	}
 }
 
 // awaitNodes waits until status says this of the nodes: the index of the current group, the phase, and what is waited for.

@@ -37,8 +37,11 @@ type storedKind struct {
 var storedKinds = map[string]storedKind{
 	"podsequences": {
 		definition: v1alpha1.GroupVersion.Group + "_podsequences.yaml", namespaced: true,
-		// readyPodsInCurrentGroup was a list of names. The others are of failures, which end by name.
-		gone: map[string]string{"readyPodsInCurrentGroup": "6e53e04", "cronJobUID": "52be96c", "peers": "52be96c"},
+		// readyPodsInCurrentGroup was a list of names. The others are of failures, which end by name, and of timeouts on nodes, which count
+		// anew after a restart.
+		gone: map[string]string{
+			"readyPodsInCurrentGroup": "6e53e04", "cronJobUID": "52be96c", "peers": "52be96c", "nodes": "later", "timedOut": "later", "readyBefore": "later",
+		},
 		read: func(t *testing.T, object map[string]any) any {
 			stored := sequence.Read(object)
 			assert.Empty(t, stored.Unreadable)
@@ -47,7 +50,7 @@ var storedKinds = map[string]storedKind{
 	},
 	"clusterpodsequences": {
 		definition: v1alpha1.GroupVersion.Group + "_clusterpodsequences.yaml",
-		gone:       map[string]string{"cronJobUID": "52be96c", "peers": "52be96c"},
+		gone:       map[string]string{"cronJobUID": "52be96c", "peers": "52be96c", "nodes": "later", "timedOut": "later", "readyBefore": "later"},
 		read: func(t *testing.T, object map[string]any) any {
 			stored := sequence.ReadCluster(object)
 			assert.Empty(t, stored.Unreadable)

@@ -10,12 +10,6 @@ type SequenceMemory struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	Groups []GroupMemory `json:"groups,omitempty"`
-
-	// What is remembered of nodes, for scope Node only. Each entry is for all nodes of which the same is remembered.
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=1024
-	Nodes []NodeMemory `json:"nodes,omitempty"`
 }
 
 // GroupMemory is what is remembered of one group.
@@ -43,25 +37,4 @@ type GroupMemory struct {
 	// counts from then at the earliest.
 	// +optional
 	LostAt *metav1.Time `json:"lostAt,omitempty"`
-}
-
-// NodeMemory is what is remembered of some nodes.
-type NodeMemory struct {
-	// The 0-based indices of the groups that were not ready on these nodes within their timeout.
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=64
-	TimedOut []int32 `json:"timedOut,omitempty"`
-
-	// The 0-based indices of the groups that were ready on these nodes and are not ready now. Their timeouts
-	// started again.
-	// +optional
-	// +listType=atomic
-	// +kubebuilder:validation:MaxItems=64
-	ReadyBefore []int32 `json:"readyBefore,omitempty"`
-
-	// Stands for the nodes: the first 6 bytes of the SHA-256 of each name, sorted and put together. Of 5,000 nodes that is
-	// 40 KB, however long their names are.
-	// +kubebuilder:validation:MaxLength=131072
-	Nodes []byte `json:"nodes"`
 }

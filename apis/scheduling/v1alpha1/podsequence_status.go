@@ -203,8 +203,7 @@ type PodSequenceStatus struct {
 	DegradedReasons []string `json:"degradedReasons,omitempty"`
 
 	// What the programs remember between restarts. It is not for people, and its form may change with every release: do not
-	// rely on it. Absent if an earlier release wrote the status; then hash, changedAt, timedOut and readyBefore in groups and
-	// nodeStatus count.
+	// rely on it. Absent if an earlier release wrote the status; then hash and changedAt in groups count.
 	// +optional
 	Memory *SequenceMemory `json:"memory,omitempty"`
 
@@ -353,18 +352,6 @@ type NodeStatus struct {
 	// When that group became ready on the node. Absent while it is not ready.
 	// +optional
 	SatisfiedAt *metav1.Time `json:"satisfiedAt,omitempty"`
-
-	// Deprecated, what earlier releases wrote in place of memory.
-	// +optional
-	// +listType=set
-	// +kubebuilder:validation:MaxItems=64
-	TimedOut []int32 `json:"timedOut,omitempty"`
-
-	// Deprecated, the same as in memory, for programs of earlier releases. Without it they would apply timeouts anew.
-	// +optional
-	// +listType=set
-	// +kubebuilder:validation:MaxItems=64
-	ReadyBefore []int32 `json:"readyBefore,omitempty"`
 
 	// InProgress, Failed, or Completed if every group is ready and a waitDuration is not over.
 	// +optional

@@ -24,7 +24,7 @@ type Facts interface {
 	// Readiness returns how far a group is.
 	Readiness(group int) Readiness
 	// Recorded returns what status says of a group that is still defined in the same way.
-	Recorded(group int) Record
+	Recorded(group int) v1alpha1.GroupStatus
 	// Origin returns what says since when a group can have been released.
 	Origin(group int) Origin
 }
@@ -44,13 +44,6 @@ type Readiness struct {
 	Unfinished bool
 	// NeedsNothing reports that the group is satisfied whatever there is of it.
 	NeedsNothing bool
-}
-
-// Record is what status says of one group.
-type Record struct {
-	v1alpha1.GroupStatus
-	// TimedOut reports that the group was too late on this node, and ReadyBefore that it was satisfied here and then lost.
-	TimedOut, ReadyBefore bool
 }
 
 // Origin is what says since when one group can have been released; a time that does not apply is zero.

@@ -55,7 +55,8 @@ func (s *State) PassedAt(group int) time.Time {
 	return s.lastPass
 }
 
-// LostAt returns when a group was lost that was satisfied before: its time-out counts from then. It is zero for any other.
+// LostAt returns when a group was lost that was satisfied before, and on a node since when a group is seen to wait there: its time-out
+// counts from then. It is zero for any other.
 func (s *State) LostAt(group int) time.Time {
 	if group < len(s.lostAt) {
 		return s.lostAt[group]
@@ -74,15 +75,21 @@ func (s *State) Lose(group int, at time.Time) {
 	s.lostAt[group] = at
 }
 
-// HasLost reports whether some group was lost and is not satisfied again.
-func (s *State) HasLost() bool {
-	return slices.ContainsFunc(s.lostAt, func(at time.Time) bool { return !at.IsZero() })
-}
-
 // noteLost notes of a group that was satisfied, where a pass may be lost, that it is not any more.
 func (s *State) noteLost(d Domain, group int, now time.Time) {
 	if readiness := d.Readiness(group); !readiness.Satisfied && !readiness.Elsewhere && !readiness.NeedsNothing {
 		s.Once &^= 1 << group
+		s.Lose(group, now.Truncate(time.Second))
+	}
+}
+
+// noteWaiting notes since when a group is seen to wait on a node. One that is held has all its time when it is released.
+func (s *State) noteWaiting(d Domain, group int, now time.Time) {
+	readiness := d.Readiness(group)
+	switch {
+	case d.Groups[group].Timeout == 0 || !s.Released.Has(group) || readiness.Elsewhere || readiness.NeedsNothing:
+		s.Lose(group, time.Time{})
+	case !readiness.Satisfied && s.LostAt(group).IsZero():
 		s.Lose(group, now.Truncate(time.Second))
 	}
 }
@@ -123,6 +130,9 @@ func (s *State) Advance(d Domain, now time.Time) {
 		}
 		if d.Continuous && s.Once.Has(i) {
 			s.noteLost(d, i, now)
+		}
+		if d.OnNode {
+			s.noteWaiting(d, i, now)
 		}
 		if !s.Passed.Has(i) {
 			s.passIfDone(d, i, now)

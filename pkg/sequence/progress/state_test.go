@@ -19,7 +19,7 @@ func at(seconds int) time.Time { return epoch.Add(time.Duration(seconds) * time.
 // facts are those of groups that nothing is recorded of. ready holds since when groups are satisfied, by group.
 type facts struct {
 	ready    map[int]int
-	recorded map[int]Record
+	recorded map[int]v1alpha1.GroupStatus
 	origin   Origin
 }
 
@@ -28,7 +28,7 @@ func (f facts) Readiness(group int) Readiness {
 	return Readiness{Satisfied: ready, Confirmed: ready, Since: at(seconds)}
 }
 
-func (f facts) Recorded(group int) Record { return f.recorded[group] }
+func (f facts) Recorded(group int) v1alpha1.GroupStatus { return f.recorded[group] }
 
 func (f facts) Origin(int) Origin { return f.origin }
 
@@ -40,7 +40,7 @@ func diamond() *spec.Sequence {
 }
 
 func TestAdvance(t *testing.T) {
-	recorded := Record{GroupStatus: v1alpha1.GroupStatus{PassedAt: &metav1.Time{Time: at(1)}}}
+	recorded := v1alpha1.GroupStatus{PassedAt: &metav1.Time{Time: at(1)}}
 	tests := map[string]struct {
 		edit                                  func(*Domain, *State)
 		facts                                 facts
@@ -74,7 +74,7 @@ func TestAdvance(t *testing.T) {
 		},
 		"what was passed while another group was skipped stays passed, and releases nothing": {
 			edit:       func(_ *Domain, s *State) { s.Proven = 0b100 },
-			facts:      facts{recorded: map[int]Record{2: recorded}},
+			facts:      facts{recorded: map[int]v1alpha1.GroupStatus{2: recorded}},
 			wantPassed: 0b100, wantReached: 0b1, wantReleased: 0b1,
 		},
 		"under Continuous nothing is passed that is not ready": {
@@ -111,7 +111,7 @@ func TestAGroupIsReleasedWhenTheLastThatItWaitsForIsPassed(t *testing.T) {
 	assert.False(t, s.TimedOut(d, 3, at(50)))
 	assert.True(t, s.TimedOut(d, 3, at(51)))
 
-	d.Facts = facts{ready: map[int]int{0: 5, 1: 20, 2: 10}, recorded: map[int]Record{3: {GroupStatus: v1alpha1.GroupStatus{ReleasedAt: &metav1.Time{Time: at(12)}}}}}
+	d.Facts = facts{ready: map[int]int{0: 5, 1: 20, 2: 10}, recorded: map[int]v1alpha1.GroupStatus{3: {ReleasedAt: &metav1.Time{Time: at(12)}}}}
 	assert.Equal(t, at(20), s.ReleasedAt(d, 3), "it was held again since then")
 }
 
@@ -151,25 +151,27 @@ func TestALateGroupWithoutAWaitIsSatisfiedOnceThoughTheClockIsBehindIt(t *testin
 	assert.False(t, s.Reached.Has(1), "the group broke after it was satisfied: it has no time-out any more")
 }
 
-func TestATimeoutOnANodeCountsAnewWhereNobodySawThatItWasOver(t *testing.T) {
-	tests := map[string]struct {
-		watched      int
-		recorded     Record
-		wantDeadline time.Time
-	}{
-		"this program watched":                        {10, Record{}, at(11)},
-		"it watches since the second of the deadline": {11, Record{}, at(22)},
-		"it watches since later":                      {30, Record{}, at(41)},
-		"status says that the group was too late":     {30, Record{TimedOut: true}, at(11)},
-	}
-	for name, tt := range tests {
-		t.Run(name, func(t *testing.T) {
-			facts := facts{recorded: map[int]Record{0: tt.recorded}, origin: Origin{Placed: epoch, Watched: at(tt.watched)}}
-			d, s := Domain{Sequence: diamond(), Facts: facts, OnNode: true, Known: true}, State{Reached: 0b1, Released: 0b1}
-			d.Groups[0].Timeout = 10 * time.Second
-			assert.Equal(t, tt.wantDeadline, s.Deadline(d, 0))
-		})
-	}
+func TestATimeoutOnANodeCountsFromWhenTheGroupWasSeenToWait(t *testing.T) {
+	d, s := Domain{Sequence: diamond(), Facts: facts{}, OnNode: true, Known: true}, State{}
+	d.PerNode, d.Continuous, d.Groups[0].Timeout = true, true, 10*time.Second
+	s.Advance(d, at(30))
+	assert.Equal(t, at(41), s.Deadline(d, 0), "it may have waited before, but nobody saw that")
+	s.Advance(d, at(35))
+	assert.Equal(t, at(41), s.Deadline(d, 0))
+	d.Facts = facts{ready: map[int]int{0: 36}}
+	s.Advance(d, at(36))
+	assert.Zero(t, s.Deadline(d, 0), "it does not wait any more")
+	d.Facts = facts{}
+	s.Advance(d, at(40))
+	assert.Equal(t, at(51), s.Deadline(d, 0), "it was lost")
+	d.Suspended, s.ReleasedBefore = true, 0
+	s.Advance(d, at(45))
+	assert.Zero(t, s.Deadline(d, 0), "it is held")
+	d.Suspended = false
+	s.Advance(d, at(60))
+	assert.Equal(t, at(71), s.Deadline(d, 0), "it is released again")
+	d.Facts = facts{origin: Origin{Resumed: at(62)}}
+	assert.Equal(t, at(73), s.Deadline(d, 0), "a suspension during which it stayed released ended")
 }
 
 // notHere are facts of groups that are not for the node.

@@ -60,27 +60,23 @@ func (s *State) skippedAt(d Domain, group int) time.Time {
 	return latest(latest(origin.Created, origin.Placed), s.passedBefore(d, group))
 }
 
-// Deadline returns when the group's time is over; zero if it has no time-out, or if its time does not run.
-//
-// Whether a group was in time on a node, this program saw if it watched the group already before the time was over, or else the
-// controller has recorded that it was not. If neither is so, the group's time begins anew: it may have been ready meanwhile.
+// Deadline returns when the group's time is over; zero if it has no time-out, or if its time does not run. On a node it counts from when
+// this program first saw the group wait there.
 func (s *State) Deadline(d Domain, group int) time.Time {
 	g := d.Groups[group]
 	if g.Timeout == 0 || !s.Reached.Has(group) || d.Refused || (d.OnNode && !d.Known) || (d.Suspended && !s.Released.Has(group)) {
 		return time.Time{}
 	}
-	from, watched := s.ReleasedAt(d, group), d.Origin(group).Watched
-	if d.Continuous {
-		from = latest(from, s.LostAt(group))
-		if record := d.Recorded(group); record.ReadyBefore && !record.TimedOut && s.LostAt(group).IsZero() {
-			from = latest(from, watched) // when it was lost, nobody has recorded
-		}
+	from := s.LostAt(group)
+	switch {
+	case !d.OnNode:
+		from = latest(from, s.ReleasedAt(d, group))
+	case from.IsZero():
+		return time.Time{} // nobody saw it wait
+	default:
+		from = latest(from, d.Origin(group).Resumed)
 	}
-	at := FullSecondAfter(from).Add(g.Timeout)
-	if d.OnNode && !watched.Before(at) && !d.Recorded(group).TimedOut {
-		return FullSecondAfter(watched).Add(g.Timeout)
-	}
-	return at
+	return FullSecondAfter(from).Add(g.Timeout)
 }
 
 // TimedOut reports whether the group's time was over before it was satisfied, since it was released or lost.

@@ -125,8 +125,6 @@ type Node struct {
 	Completed bool
 	// TimedOut are the 0-based indices of the groups that have timed out there.
 	TimedOut []int32
-	// ReadyBefore are those of the groups that were satisfied there and are not any more.
-	ReadyBefore []int32
 	// Group is the current group, if there is one: its numbers are those of this node.
 	Group *Group
 }

@@ -73,10 +73,10 @@ func (r Report) stuck() bool {
 // because a wait is not over.
 func (n Node) waits() bool { return !n.Completed || n.Group != nil }
 
-// rank sorts what has failed, or was ready, before what waits, and that before what only waits for time to pass.
+// rank sorts what has failed, or timed out, before what waits, and that before what only waits for time to pass.
 func rank(n Node) int {
 	switch {
-	case len(n.TimedOut)+len(n.ReadyBefore) > 0, n.Group != nil && n.Group.Failure != nil:
+	case len(n.TimedOut) > 0, n.Group != nil && n.Group.Failure != nil:
 		return 0
 	case n.Completed:
 		return 2
@@ -91,7 +91,6 @@ const maxNodeMessages = 24 << 10
 func (r Report) nodeStatus(n Node, before []metav1.Condition, room *int, now time.Time) v1alpha1.NodeStatus {
 	status := v1alpha1.NodeStatus{
 		NodeName: n.Name, CurrentIndex: int32(n.Current), Phase: v1alpha1.NodeInProgress, Conditions: slices.Clone(before),
-		ReadyBefore: n.ReadyBefore,
 	}
 	ready := metav1.Condition{
 		Type: v1alpha1.ConditionReady, Status: metav1.ConditionTrue, Reason: v1alpha1.ReasonCompleted,

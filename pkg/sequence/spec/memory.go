@@ -1,16 +1,13 @@
 package spec
 
 import (
-	"bytes"
-	"crypto/sha256"
-	"slices"
 	"time"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
 // Status remembers for the programs what cannot be seen in the world any more. Where status.memory is, it counts; a status of an
-// earlier release has the same in groups and nodeStatus.
+// earlier release has the same in groups.
 
 // GroupRecord returns what status says of the group with this index there, with what it remembers of it.
 func GroupRecord(status *v1alpha1.PodSequenceStatus, index int) v1alpha1.GroupStatus {
@@ -61,48 +58,4 @@ func (s *Sequence) LostAt(status *v1alpha1.PodSequenceStatus, group int) time.Ti
 		return m.Groups[index].LostAt.Time
 	}
 	return time.Time{}
-}
-
-// NodeID stands for a node in memory. It is short whatever the name of the node, so that there is room for all nodes.
-type NodeID [6]byte
-
-// NodeIDOf returns the ID of the node with this name.
-func NodeIDOf(name string) NodeID {
-	sum := sha256.Sum256([]byte(name))
-	return NodeID(sum[:])
-}
-
-// JoinNodes puts IDs together as memory has them, and sorts them for that.
-func JoinNodes(ids []NodeID) []byte {
-	slices.SortFunc(ids, func(a, b NodeID) int { return bytes.Compare(a[:], b[:]) })
-	joined := make([]byte, 0, len(ids)*len(NodeID{}))
-	for _, id := range ids {
-		joined = append(joined, id[:]...)
-	}
-	return joined
-}
-
-// RememberedNodes returns what status remembers of nodes; nil if that is nothing. Indices of groups are those in status.
-func RememberedNodes(status *v1alpha1.PodSequenceStatus) map[NodeID]*v1alpha1.NodeMemory {
-	nodes := map[NodeID]*v1alpha1.NodeMemory{}
-	if status.Memory != nil {
-		for i := range status.Memory.Nodes {
-			same := &status.Memory.Nodes[i]
-			for id := range slices.Chunk(same.Nodes, len(NodeID{})) {
-				if len(id) == len(NodeID{}) {
-					nodes[NodeID(id)] = same
-				}
-			}
-		}
-	} else {
-		for i := range status.NodeStatus {
-			if n := &status.NodeStatus[i]; len(n.TimedOut)+len(n.ReadyBefore) > 0 {
-				nodes[NodeIDOf(n.NodeName)] = &v1alpha1.NodeMemory{TimedOut: n.TimedOut, ReadyBefore: n.ReadyBefore}
-			}
-		}
-	}
-	if len(nodes) == 0 {
-		return nil
-	}
-	return nodes
 }

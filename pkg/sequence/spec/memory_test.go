@@ -41,31 +41,3 @@ func TestMemoryCountsWhereItIsAndElseWhatEarlierReleasesWrote(t *testing.T) {
 		})
 	}
 }
-
-func TestRememberedNodes(t *testing.T) {
-	old := []v1alpha1.NodeStatus{{NodeName: "a", TimedOut: []int32{0}}, {NodeName: "b", ReadyBefore: []int32{1}}, {NodeName: "c"}}
-	a, b := NodeIDOf("a"), NodeIDOf("b")
-	assert.Equal(t, NodeID{0xca, 0x97, 0x81, 0x12, 0xca, 0x1b}, a, "what stands for a node in stored objects never changes")
-	tests := map[string]struct {
-		memory *v1alpha1.SequenceMemory
-		want   map[NodeID]*v1alpha1.NodeMemory
-	}{
-		"an earlier release wrote status": {nil, map[NodeID]*v1alpha1.NodeMemory{a: {TimedOut: []int32{0}}, b: {ReadyBefore: []int32{1}}}},
-		"nothing is remembered":           {&v1alpha1.SequenceMemory{}, nil},
-		"the same of both": {
-			&v1alpha1.SequenceMemory{Nodes: []v1alpha1.NodeMemory{{TimedOut: []int32{2}, Nodes: JoinNodes([]NodeID{a, b})}}},
-			map[NodeID]*v1alpha1.NodeMemory{
-				a: {TimedOut: []int32{2}, Nodes: JoinNodes([]NodeID{a, b})}, b: {TimedOut: []int32{2}, Nodes: JoinNodes([]NodeID{a, b})},
-			},
-		},
-		"it was cut somewhere": {
-			&v1alpha1.SequenceMemory{Nodes: []v1alpha1.NodeMemory{{TimedOut: []int32{2}, Nodes: append(JoinNodes([]NodeID{a}), 1, 2)}, {}}},
-			map[NodeID]*v1alpha1.NodeMemory{a: {TimedOut: []int32{2}, Nodes: append(JoinNodes([]NodeID{a}), 1, 2)}},
-		},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.want, RememberedNodes(&v1alpha1.PodSequenceStatus{NodeStatus: old, Memory: test.memory}))
-		})
-	}
-}

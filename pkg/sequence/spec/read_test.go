@@ -92,29 +92,26 @@ func TestRead(t *testing.T) {
 		object := map[string]any{}
 		require.NoError(t, yaml.Unmarshal([]byte(`{metadata: {name: backend}, spec: {podGroups: [{pods: [a]}]}, status: {
 			currentIndex: 1, readyPodsInCurrentGroup: [a], groups: [{name: One, expected: 1, ready: 1, hash: h}],
-			nodeStatus: [{nodeName: node-0, currentIndex: 2, readyPodsInCurrentGroup: [a], timedOut: [1]}, node-1]}}`), &object))
+			nodeStatus: [{nodeName: node-0, currentIndex: 2, readyPodsInCurrentGroup: [a], satisfiedAt: null}, node-1]}}`), &object))
 		for _, stored := range []Stored{Read(object), ReadCluster(object)} {
 			assert.Empty(t, stored.Unreadable)
 			require.Len(t, stored.Status.Groups, 1)
 			assert.Equal(t, "h", stored.Status.Groups[0].Hash)
 			assert.EqualValues(t, 1, *stored.Status.CurrentIndex)
 			assert.Zero(t, stored.Status.ReadyPodsInCurrentGroup)
-			assert.Equal(t, []v1alpha1.NodeStatus{{NodeName: "node-0", CurrentIndex: 2, TimedOut: []int32{1}}}, stored.Status.NodeStatus)
+			assert.Equal(t, []v1alpha1.NodeStatus{{NodeName: "node-0", CurrentIndex: 2}}, stored.Status.NodeStatus)
 		}
 	})
 	t.Run("a memory that another release wrote otherwise is left out, and what is in its old place counts", func(t *testing.T) {
 		object := map[string]any{}
 		require.NoError(t, yaml.Unmarshal([]byte(`{metadata: {name: backend}, spec: {podGroups: [{pods: [a]}]}, status: {
-			groups: [{name: One, expected: 1, ready: 1, hash: h}], memory: {nodes: [{nodes: [a, b]}]}}}`), &object))
+			groups: [{name: One, expected: 1, ready: 1, hash: h}], memory: {groups: [[a, b]]}}}`), &object))
 		stored := Read(object)
 		assert.Nil(t, stored.Status.Memory)
 		assert.Equal(t, "h", GroupRecord(&stored.Status, 0).Hash)
 	})
 	t.Run("a memory is read as it was stored", func(t *testing.T) {
-		id := NodeIDOf("node-0")
-		memory := &v1alpha1.SequenceMemory{
-			Groups: []v1alpha1.GroupMemory{{Hash: "h"}}, Nodes: []v1alpha1.NodeMemory{{TimedOut: []int32{1}, Nodes: id[:]}},
-		}
+		memory := &v1alpha1.SequenceMemory{Groups: []v1alpha1.GroupMemory{{Hash: "h", Completed: true}}}
 		object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&v1alpha1.PodSequence{Status: v1alpha1.PodSequenceStatus{Memory: memory}})
 		require.NoError(t, err)
 		text, err := yaml.Marshal(object)
