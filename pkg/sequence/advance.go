@@ -20,9 +20,6 @@ func (d *domain) advance(now time.Time) {
 	d.Advance(facts, now)
 	d.reconfirmReached()
 	d.wake = d.NextWake(facts, now)
-	if d.isNode() && len(d.groupStates) == 0 {
-		d.Compact(s.Sequence)
-	}
 }
 
 // markCompleted marks for re-evaluation the groups that are complete now and were not before, as far as they are not satisfied. It reports

@@ -188,7 +188,7 @@ func (o *oracle) run(v *view, c *course) {
 		case wasPassed:
 			passedAt = passedBefore
 		case reached && !o.applies(g, c.node):
-			passedAt = later(o.firstReleasedAt(v, c, i), before)
+			passedAt = before // of nodes nobody asks when
 		case reached && waitOver:
 			passedAt = later(end, releasedAt)
 		case reached && timedOut && g.OnTimeout == v1alpha1.TimeoutContinue:

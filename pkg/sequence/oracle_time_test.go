@@ -204,26 +204,6 @@ func (o *oracle) resumedAt(v *view) time.Time {
 	return at
 }
 
-// firstReleasedAt is when the first groups were released, of group i and those before it.
-func (o *oracle) firstReleasedAt(v *view, c *course, i int) time.Time {
-	at := later(v.CreationTimestamp.Time, v.allowed)
-	if c.node == "" {
-		return at
-	}
-	if node := o.node(c.node); node != nil {
-		at = later(at, node.CreationTimestamp.Time)
-	}
-	for j := range c.groups {
-		if !waitsForNone(v.PodSequence, j) || (j != i && !awaits(v.PodSequence, i, j)) {
-			continue
-		}
-		for _, ds := range o.due(v, j, c.node) {
-			at = later(at, ds.CreationTimestamp.Time)
-		}
-	}
-	return at
-}
-
 // releasedAt is when group i was released, if the groups before were passed at a time.
 func (o *oracle) releasedAt(v *view, c *course, i int, before time.Time) time.Time {
 	at, record := place{c.node, v.definitions[i]}, o.record(v, c, i)
@@ -231,7 +211,7 @@ func (o *oracle) releasedAt(v *view, c *course, i int, before time.Time) time.Ti
 	if record.ReleasedAt != nil && forGood && !record.ReleasedAt.Time.Before(before.Truncate(time.Second)) {
 		return record.ReleasedAt.Time
 	}
-	releasedAt := later(o.firstReleasedAt(v, c, i), before, v.memory.edited[at], o.resumedAt(v))
+	releasedAt := later(v.CreationTimestamp.Time, v.allowed, before, v.memory.edited[at], o.resumedAt(v))
 	if index := o.recordIndex(v, i); index >= 0 && changedAtIn(&v.Status, index) != nil {
 		releasedAt = later(releasedAt, changedAtIn(&v.Status, index).Time)
 	}

@@ -53,13 +53,7 @@ func (d *domain) Recorded(i int) v1alpha1.GroupStatus { return d.sequence.record
 // Origin returns what says since when a group can have been released.
 func (d *domain) Origin(i int) progress.Origin {
 	s, g := d.sequence, d.sequence.groups[i]
-	origin := progress.Origin{
-		Created: s.created, Edited: g.editedAt, Resumed: latest(s.resumedSeen, s.resumedAt()), Watched: d.watchedSince(i),
-	}
-	if d.isNode() {
-		origin.Placed = d.placedAt(i)
-	}
-	return origin
+	return progress.Origin{Created: s.created, Edited: g.editedAt, Resumed: latest(s.resumedSeen, s.resumedAt()), Watched: d.watchedSince(i)}
 }
 
 // deadline, timedOut, satisfiedOnce and releasedAt answer for a group as progress does.
@@ -72,23 +66,3 @@ func (d *domain) timedOut(i int, now time.Time) bool {
 func (d *domain) satisfiedOnce(i int) bool { return d.SatisfiedOnce(d.progressFacts(), i) }
 
 func (d *domain) releasedAt(i int) time.Time { return d.ReleasedAt(d.progressFacts(), i) }
-
-// placedAt is when there were a node and the workloads that should run there before anything else does that the group waits for.
-func (d *domain) placedAt(i int) time.Time {
-	if d.node == nil {
-		return time.Time{}
-	}
-	at := d.node.Object.CreationTimestamp.Time
-	g := d.sequence.groups[i]
-	for first := range (g.Awaited | 1<<i).All() {
-		if d.sequence.groups[first].Awaited != 0 {
-			continue
-		}
-		for demand := range d.sequence.groups[first].demands {
-			if _, due := demand.workload.due[d.name]; due {
-				at = latest(at, demand.workload.CreatedAt)
-			}
-		}
-	}
-	return at
-}

@@ -83,7 +83,7 @@ func (d *domain) report(i int, now time.Time) report.Group {
 	if g.MinAvailable != nil {
 		r.Expected = n.Required
 	}
-	if r.Released {
+	if r.Released && !d.isNode() {
 		r.ReleasedAt = d.releasedAt(i)
 	}
 	if r.Passed = d.Passed.Has(i); r.Passed {

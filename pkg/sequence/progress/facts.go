@@ -56,6 +56,4 @@ type Origin struct {
 	Resumed time.Time
 	// Watched is since when this program watches the group, defined as it is.
 	Watched time.Time
-	// Placed is when there were the node and the workloads that should run on it before anything else.
-	Placed time.Time
 }

@@ -33,8 +33,7 @@ type State struct {
 	Reopened spec.GroupSet
 
 	lostAt   []time.Time // by group, see LostAt; nil while none was lost
-	passedAt []time.Time // by group
-	lastPass time.Time   // in place of passedAt, see Compact
+	passedAt []time.Time // by group; nothing on a node, where it does not matter
 }
 
 // Clone returns a copy that shares nothing with the state.
@@ -47,12 +46,12 @@ func (s *State) Clone() *State {
 // Current returns the groups that are reached and not passed.
 func (s *State) Current() spec.GroupSet { return s.Reached &^ s.Passed }
 
-// PassedAt returns when a group was passed that is passed, as far as that is known.
+// PassedAt returns when a group was passed that is passed, as far as that is known; on a node it is not.
 func (s *State) PassedAt(group int) time.Time {
 	if group < len(s.passedAt) {
 		return s.passedAt[group]
 	}
-	return s.lastPass
+	return time.Time{}
 }
 
 // LostAt returns when a group was lost that was satisfied before, and on a node since when a group is seen to wait there: its time-out
@@ -103,13 +102,6 @@ func (s *State) Pass(group int, at time.Time) {
 	s.Passed.Add(group)
 }
 
-// Compact keeps only when the last group was passed. In a list nothing else matters to what comes.
-func (s *State) Compact(q *spec.Sequence) {
-	if n := len(s.passedAt); n > 0 && q.IsList {
-		s.passedAt, s.lastPass = nil, s.passedAt[n-1]
-	}
-}
-
 // Advance works out which groups are passed and released. What a group waits for comes before it in the list, so one look at
 // each group in the order of the list is enough.
 func (s *State) Advance(d Domain, now time.Time) {
@@ -117,7 +109,7 @@ func (s *State) Advance(d Domain, now time.Time) {
 		return // nothing is bound here
 	}
 	if d.Continuous {
-		s.Passed, s.passedAt, s.lastPass = 0, s.passedAt[:0], time.Time{}
+		s.Passed, s.passedAt = 0, s.passedAt[:0]
 	}
 	if !d.Refused {
 		s.ReleasedBefore |= d.ReleasedAtFirst
@@ -177,6 +169,10 @@ func (s *State) passIfDone(d Domain, group int, now time.Time) {
 	if !ok && !proven {
 		return
 	}
+	if d.OnNode {
+		s.Passed.Add(group)
+		return
+	}
 	if record := d.Recorded(group); record.PassedAt != nil && !d.Continuous {
 		at = record.PassedAt.Time
 	} else if !ok {
@@ -199,7 +195,7 @@ func (s *State) isDone(d Domain, group int, readiness *Readiness, now time.Time)
 	}
 	g := d.Groups[group]
 	if readiness.Elsewhere {
-		return s.skippedAt(d, group), true
+		return time.Time{}, true
 	}
 	if readiness.Confirmed {
 		at = WaitOver(g, readiness.Since)

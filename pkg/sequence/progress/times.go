@@ -17,8 +17,8 @@ func WaitOver(g *spec.Group, since time.Time) time.Time {
 	return FullSecondAfter(since).Add(g.Wait)
 }
 
-// ReleasedAt returns when the group was released: when there were a sequence, a node and a workload, or, if that was later,
-// when the groups that it waits for were passed. Under Continuous that is the last time.
+// ReleasedAt returns when the group was released in the cluster: when there was the sequence, or, if that was later, when the groups that
+// it waits for were passed. Under Continuous that is the last time.
 func (s *State) ReleasedAt(d Domain, group int) time.Time {
 	record := d.Recorded(group)
 	before := s.passedBefore(d, group)
@@ -31,8 +31,6 @@ func (s *State) ReleasedAt(d Domain, group int) time.Time {
 		at = latest(at, record.ChangedAt.Time)
 	}
 	switch {
-	case d.OnNode:
-		at = latest(at, origin.Placed)
 	case record.ReleasedAt != nil:
 		at = latest(at, record.ReleasedAt.Time)
 	case d.Groups[group].Timeout > 0:
@@ -52,12 +50,6 @@ func (s *State) passedBefore(d Domain, group int) time.Time {
 		at = latest(at, s.PassedAt(i))
 	}
 	return at
-}
-
-// skippedAt returns when a group was passed that is not for this node: at once.
-func (s *State) skippedAt(d Domain, group int) time.Time {
-	origin := d.Origin(group)
-	return latest(latest(origin.Created, origin.Placed), s.passedBefore(d, group))
 }
 
 // Deadline returns when the group's time is over; zero if it has no time-out, or if its time does not run. On a node it counts from when
