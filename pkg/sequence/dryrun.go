@@ -93,7 +93,7 @@ func (k *knowledge) wouldHold(p *pod, m membership, closed time.Time) bool {
 
 // lastLost is when a group of the domain was last lost that was satisfied before; zero if all are satisfied again.
 func (d *domain) lastLost() (at time.Time) {
-	for i := 0; d.HasLost() && i < len(d.sequence.groups); i++ {
+	for i := range d.sequence.groups {
 		at = latest(at, d.LostAt(i))
 	}
 	return at

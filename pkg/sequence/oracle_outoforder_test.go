@@ -152,7 +152,11 @@ func (o *oracle) missedAtBinding(v *view, p *corev1.Pod) bool {
 			continue // it was passed permanently then
 		}
 		g.objectsSince = time.Time{}
-		if ready := g.readySince(); !g.butForObjects || (!ready.IsZero() && ready.Truncate(time.Second).Add(oracleDuration(group.WaitDuration)).After(oracleBoundAt(p))) {
+		ready := g.readySince()
+		if ready.After(o.now) {
+			ready = o.now // as every time in the future
+		}
+		if !g.butForObjects || (!ready.IsZero() && ready.Truncate(time.Second).Add(oracleDuration(group.WaitDuration)).After(oracleBoundAt(p))) {
 			return true
 		}
 	}
