@@ -326,7 +326,7 @@ func TestRowsOfASeriesAreMeasuredTogether(t *testing.T) {
 	}
 	assert.Equal(t, []string{
 		"3-held-work,4-churn-work,1-idle-work,2-batching-work", "8-growth-work", "1-idle", "2-batching", "3-held,4-churn", "5-release",
-		"6-nodes", "7-requests", "8-growth", "9-restart", "10-tier", "12-shop", "13-drivers",
+		"6-nodes", "7-requests", "8-growth", "9-restart", "10-tier", "12-shop", "13-drivers", "14-crowd",
 	}, names)
 }
 

@@ -159,9 +159,9 @@ func TestADeadlineSaysWhatThePodWaitedFor(t *testing.T) {
 	s.awaitBound("etl", 0)
 	s.kubeletSays("etl", 0, corev1.PodPending, waits("CreateContainerConfigError", `secret "s" not found`))
 	s.awaitMessage("etl", "CreateContainerConfigError")
+	pod := s.pods("etl", 0)[0]
 	// Now, however long that took on a busy machine.
 	s.patchSpec("etl", map[string]any{"activeDeadlineSeconds": 1})
-	pod := s.pods("etl", 0)[0]
 	s.Await("its pod to be deleted", func() bool {
 		require.NoError(t, s.API.Get(s.Ctx, s.Key(pod.Name), &pod))
 		return pod.DeletionTimestamp != nil
