@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -310,10 +311,17 @@ func (w *Writer) explanation(ctx context.Context, key types.NamespacedName) (*co
 	if decision := w.decider.Decide(pod); decision.Held {
 		return pod, sequence.WaitingPatch(pod, decision.Message(), now), nil
 	}
-	switch gates := len(w.decider.Lift(key).Gates); {
-	case gates == 0:
+	// The pod may be newer than what the decider knows, and its gate gone already.
+	lifted, others := w.decider.Lift(key).Gates, 0
+	for _, gate := range pod.Spec.SchedulingGates {
+		if !slices.Contains(lifted, gate.Name) {
+			others++
+		}
+	}
+	switch {
+	case others == len(pod.Spec.SchedulingGates):
 		return pod, sequence.StillGatedPatch(pod, now), nil
-	case gates < len(pod.Spec.SchedulingGates):
+	case others > 0:
 		return pod, nil, errUnknown // it will wait for the gates of others, and nobody reports when ours is gone
 	}
 	return pod, nil, nil // it is about to go

@@ -215,6 +215,25 @@ func TestExplain(t *testing.T) {
 			assert.Contains(t, *s.last.Load(), "Scheduling is blocked due to non-empty scheduling gates")
 		})
 	})
+	t.Run("a pod that waits only for gates of others is told so though the engine does not know yet that its own gate is gone", func(t *testing.T) {
+		play(t, mine, func(t *testing.T, s *stage) {
+			s.change(func(app *corev1.Pod) {
+				app.Spec.SchedulingGates = append(app.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: "other.example.com/gate"})
+			})
+			s.engine.ApplyPod(s.app.Load())
+			s.setWaitingMessage(s.engine.Decide(s.app.Load()).Message())
+			s.databaseReady()
+			s.change(func(app *corev1.Pod) {
+				gatedByOthers(app)
+				app.ResourceVersion = "7"
+			})
+			s.writer.Explain(key)
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			require.Equal(t, int64(1), s.patches.Load())
+			assert.Contains(t, *s.last.Load(), "Scheduling is blocked due to non-empty scheduling gates")
+		})
+	})
 	t.Run("a pod whose gates are about to be lifted is told nothing more", func(t *testing.T) {
 		play(t, mine, func(t *testing.T, s *stage) {
 			s.setWaitingMessage(s.engine.Decide(s.app.Load()).Message())
