@@ -311,20 +311,15 @@ func (w *Writer) explanation(ctx context.Context, key types.NamespacedName) (*co
 	if decision := w.decider.Decide(pod); decision.Held {
 		return pod, sequence.WaitingPatch(pod, decision.Message(), now), nil
 	}
-	// The pod may be newer than what the decider knows, and its gate gone already.
-	lifted, others := w.decider.Lift(key).Gates, 0
-	for _, gate := range pod.Spec.SchedulingGates {
-		if !slices.Contains(lifted, gate.Name) {
-			others++
-		}
-	}
-	switch {
-	case others == len(pod.Spec.SchedulingGates):
+	lifted := w.decider.Lift(key).Gates
+	left := slices.DeleteFunc(slices.Clone(pod.Spec.SchedulingGates), func(g corev1.PodSchedulingGate) bool { return slices.Contains(lifted, g.Name) })
+	switch len(left) {
+	case len(pod.Spec.SchedulingGates): // also where the decider does not know yet that the gates were lifted
 		return pod, sequence.StillGatedPatch(pod, now), nil
-	case others > 0:
-		return pod, nil, errUnknown // it will wait for the gates of others, and nobody reports when ours is gone
+	case 0:
+		return pod, nil, nil // it is about to go
 	}
-	return pod, nil, nil // it is about to go
+	return pod, nil, errUnknown // it will wait for the gates of others, and nobody reports when ours is gone
 }
 
 // errUnknown makes the writer look at a pod again, with back-off: nobody reports when what is unknown becomes known, or when the

@@ -5,17 +5,6 @@ import (
 	"example.com/podsequence/pkg/sequence/readiness"
 )
 
-// demandIn is the workload's demand in a group; nil if the group does not select its pods.
-func (s *sequence) demandIn(group int, w *workload) *demand {
-	if w == nil {
-		return nil
-	}
-	if part := w.demands[s]; part != nil && part.group == group {
-		return part
-	}
-	return nil
-}
-
 // facts is what the rules of readiness look at.
 func (d *demand) facts() readiness.Demand {
 	w, g := &d.workload.Workload, d.sequence.groups[d.group]

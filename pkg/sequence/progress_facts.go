@@ -56,13 +56,11 @@ func (d *domain) Origin(i int) progress.Origin {
 	return progress.Origin{Created: s.created, Edited: g.editedAt, Resumed: latest(s.resumedSeen, s.resumedAt()), Watched: d.watchedSince(i)}
 }
 
-// deadline, timedOut, satisfiedOnce and releasedAt answer for a group as progress does.
+// deadline, timedOut and releasedAt answer for a group as progress does.
 func (d *domain) deadline(i int) time.Time { return d.Deadline(d.progressFacts(), i) }
 
 func (d *domain) timedOut(i int, now time.Time) bool {
 	return d.sequence.groups[i].Timeout > 0 && d.TimedOut(d.progressFacts(), i, now)
 }
-
-func (d *domain) satisfiedOnce(i int) bool { return d.SatisfiedOnce(d.progressFacts(), i) }
 
 func (d *domain) releasedAt(i int) time.Time { return d.ReleasedAt(d.progressFacts(), i) }

@@ -372,3 +372,14 @@ func TestASuspensionInTheStepOfAnotherEditHoldsNothingThatWasReleased(t *testing
 	e.ApplySequences([]Stored{{PodSequence: first}, {PodSequence: second}}, "9")
 	assert.Empty(t, e.Decide(two).Message())
 }
+
+// demandIn is the workload's demand in a group; nil if the group does not select its pods.
+func (s *sequence) demandIn(group int, w *workload) *demand {
+	if w == nil {
+		return nil
+	}
+	if part := w.demands[s]; part != nil && part.group == group {
+		return part
+	}
+	return nil
+}
