@@ -43,7 +43,6 @@ var (
 	confirmations  = judge{"pkg/sequence/confirmation", everyTest}
 	inventories    = judge{"pkg/sequence/inventory", everyTest}
 	specs          = judge{"pkg/sequence/spec", everyTest}
-	reports        = judge{"pkg/sequence/report", everyTest}
 	holds          = judge{"pkg/sequence/hold", everyTest}
 	placements     = judge{"pkg/sequence/placement", everyTest}
 	progresses     = judge{"pkg/sequence/progress", everyTest}
