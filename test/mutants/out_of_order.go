@@ -16,7 +16,7 @@ func ofStarts() []mutant {
 			"a group that was passed permanently, and broke, was not passed", engine, ""},
 		{file, "!p.BoundAt.Time().Before(o.from)", "p.Bound()",
 			"a pod that another scheduler bound before a restart is judged anew", engine, ""},
-		{file, " && !isNamesake {", " {",
+		{file, "isNamesake := !written.IsZero() && p.BoundAt", "isNamesake := false && p.BoundAt",
 			"a pod that has the name of one that started too early is taken for it", engine, ""},
 		{file, "p.BoundAt.Time().After(written)", "!p.BoundAt.Time().Before(written)",
 			"a pod that started too early in the second in which status was written is forgotten", engine, ""},
