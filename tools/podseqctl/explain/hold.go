@@ -68,18 +68,17 @@ func (e *Explainer) unbound(pod *corev1.Pod) (Reason, func() []Reason) {
 
 // closedNodes explains the nodes that a pod asks for and that are not open to it in sequences of scope Node.
 func (e *Explainer) closedNodes(pod *corev1.Pod, places []sequence.Place) []Reason {
-	required := nodeaffinity.GetRequiredNodeAffinity(pod)
-	suits := func(name string) bool {
-		i := slices.IndexFunc(e.Snapshot.Nodes, func(node *corev1.Node) bool { return node.Name == name })
-		if i < 0 {
-			return true
-		}
-		matches, err := required.Match(e.Snapshot.Nodes[i])
-		return matches || err != nil
+	if len(places) == 0 {
+		return nil
+	}
+	required, unsuited := nodeaffinity.GetRequiredNodeAffinity(pod), map[string]bool{}
+	for _, node := range e.Snapshot.Nodes {
+		matches, err := required.Match(node)
+		unsuited[node.Name] = err == nil && !matches
 	}
 	var reasons []Reason
 	for _, place := range places {
-		reasons = append(reasons, e.nodes(e.Snapshot.Sequence(place.Sequence), place.Group, suits)...)
+		reasons = append(reasons, e.nodes(e.Snapshot.Sequence(place.Sequence), place.Group, func(name string) bool { return !unsuited[name] })...)
 	}
 	return reasons
 }
