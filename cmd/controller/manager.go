@@ -9,7 +9,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/clock"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
@@ -92,15 +91,18 @@ func newManager(o *options, config *rest.Config) (manager.Manager, error) {
 // addControllers adds those that --controllers turns on.
 func (o *options) addControllers(mgr manager.Manager, clocks *servertime.Clock) error {
 	enabled := enabledControllers(o.controllers)
-	shared := statusbudget.NewShared(clock.RealClock{}, o.statusWrites)
+	budget := statusbudget.New(o.statusWrites)
+	if err := mgr.Add(manager.RunnableFunc(budget.Start)); err != nil {
+		return fmt.Errorf("add budget of status writes: %w", err)
+	}
 	coordination := deploymentcoordination.Options{
 		Clock:            clocks,
 		MaxCoordinations: o.maxCoordinations,
-		StatusWrites:     shared, StatusWritesPerNamespace: o.sequences.StatusWritesPerNamespace,
+		StatusWrites:     budget,
 	}
 	if enabled.Has(podSequences) {
 		sequences := o.sequences
-		sequences.StatusWrites, sequences.Clock = shared, clocks
+		sequences.StatusWrites, sequences.Clock = budget, clocks
 		var holdsChanged listeners
 		if enabled.Has(deploymentCoordinations) {
 			// Deployments do not get their turn to roll out while a PodSequence would hold their pods, if others can go.
@@ -137,7 +139,7 @@ func (o *options) addControllers(mgr manager.Manager, clocks *servertime.Clock) 
 		}
 	}
 	if enabled.Has(sequentialJobs) {
-		if err := sequentialjob.Add(mgr, clocks, shared); err != nil {
+		if err := sequentialjob.Add(mgr, clocks, budget); err != nil {
 			return fmt.Errorf("add SequentialJob controller: %w", err)
 		}
 	}

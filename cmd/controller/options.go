@@ -74,8 +74,6 @@ func defaultOptions() *options {
 
 			ReleaseGates: true,
 			ExplainWaits: true,
-
-			StatusWritesPerNamespace: podsequence.DefaultStatusWritesPerNamespace,
 		},
 		groups: podgroup.Options{NameLabel: podgroup.DefaultNameLabel, ReadyLabel: podgroup.DefaultReadyLabel},
 
@@ -132,7 +130,8 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 
 	flags.IntVar(&o.statusWrites, "status-writes", o.statusWrites,
 		"Highest rate of writes that inform users, in all namespaces together, in writes a second: statuses, events, and conditions that say what pods wait for. "+
-			"After a pause twenty times as many may come at once. Namespaces get fair shares. Raise it if statuses are late in a large cluster.")
+			"After a pause twenty times as many may come at once. Namespaces are served in turn. Large statuses count more: one of 64 groups as 9 writes, "+
+			"one of 64 Deployments as 5. Raise it if statuses are late in a large cluster.")
 
 	o.leaderElection.addFlags(flags)
 }
@@ -155,9 +154,6 @@ func (o *options) addSequenceFlags(flags *pflag.FlagSet) {
 			"The kubelet calls such a pod ready as soon as it runs, also between two crashes. 0 turns this off. Give podsequence-scheduler the same.")
 	flags.BoolVar(&o.sequences.ExplainWaits, "explain-waits", o.sequences.ExplainWaits,
 		"Write into the PodScheduled condition of a gated pod what the pod waits for, and an event if it is held for ten seconds.")
-	flags.IntVar(&o.sequences.StatusWritesPerNamespace, "status-writes-per-namespace", o.sequences.StatusWritesPerNamespace,
-		"Highest rate of status writes in one namespace, in writes a second: for PodSequences, and again for DeploymentCoordinations. "+
-			"After a pause twice as many may come at once. Large statuses count more: one of 64 groups as 9 writes, one of 64 Deployments as 5.")
 }
 
 func (l *leaderElection) addFlags(flags *pflag.FlagSet) {
@@ -206,9 +202,6 @@ func (o *options) validate() error {
 	}
 	if o.burst <= 0 {
 		errs = append(errs, fmt.Errorf("--kube-api-burst: %v must be greater than 0", o.burst))
-	}
-	if o.sequences.StatusWritesPerNamespace <= 0 {
-		errs = append(errs, fmt.Errorf("--status-writes-per-namespace: %d must be greater than 0", o.sequences.StatusWritesPerNamespace))
 	}
 	if seconds := o.sequences.UnprobedReadySeconds; seconds < 0 || seconds > sequence.MaxUnprobedReadySeconds {
 		errs = append(errs, fmt.Errorf("--unprobed-ready-seconds: %d must be from 0 to %d", seconds, sequence.MaxUnprobedReadySeconds))

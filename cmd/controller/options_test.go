@@ -144,8 +144,8 @@ func TestFlags(t *testing.T) {
 			want: "--max-deployment-coordinations: 0 must be greater than 0",
 		},
 		"no statuses": {
-			args: []string{"--status-writes-per-namespace=0"},
-			want: "--status-writes-per-namespace: 0 must be greater than 0",
+			args: []string{"--status-writes=0"},
+			want: "--status-writes: 0 must be greater than 0",
 		},
 		"no requests": {
 			args: []string{"--kube-api-qps=0", "--kube-api-burst=0"},

@@ -34,8 +34,8 @@ func (t *turn) apply(ctx context.Context, i int, in Input) (again time.Time, err
 			return time.Time{}, err
 		}
 	}
-	if again, err := t.record(ctx, i, in, decision); err != nil || !again.IsZero() {
-		return sooner(again, decision.retry(in)), err
+	if recorded, err := t.record(ctx, i, in, decision); err != nil || !recorded {
+		return decision.retry(in), err
 	}
 	if settled, err := t.handedOver(ctx, before, &decision); err != nil || !settled {
 		return time.Time{}, err
@@ -46,33 +46,36 @@ func (t *turn) apply(ctx context.Context, i int, in Input) (again time.Time, err
 	}
 	if anew {
 		decision = Decide(in)
-		if again, err = t.record(ctx, i, in, decision); err != nil {
+		if _, err = t.record(ctx, i, in, decision); err != nil {
 			return time.Time{}, err
 		}
 	}
-	return sooner(again, decision.retry(in)), nil
+	return decision.retry(in), nil
 }
 
-// record writes the status of a decision if it says something new, and tells of it. If the status may not be written yet it
-// returns when to come back: what has been seen is remembered until then, and whose turn it is does not change.
-func (t *turn) record(ctx context.Context, i int, in Input, decision Decision) (again time.Time, err error) {
+// record writes the status of a decision if it says something new, and tells of it. It reports whether status says so: if it may not
+// be written yet, what has been seen is remembered until its turn leads back here, and which Deployment is active does not change.
+func (t *turn) record(ctx context.Context, i int, in Input, decision Decision) (recorded bool, err error) {
 	before, status := t.coordination(i).Status, decision.Status
 	if !sameStatus(&before, &status) {
 		acts := before.ActiveDeployment != status.ActiveDeployment || len(decision.Unpause)+len(decision.Unmark) > 0
-		again, err := t.writeStatus(ctx, i, status, len(eventsFor(before, decision)), acts)
-		if !again.IsZero() && before.ActiveDeployment == status.ActiveDeployment {
+		written, err := t.writeStatus(ctx, i, status, len(eventsFor(before, decision)), acts)
+		if err != nil {
+			return false, err
+		}
+		if !written {
 			t.remember(status.DeploymentStates)
 			t.remember(decision.Unlisted)
-		}
-		if err != nil || !again.IsZero() {
-			return again, err
+			return false, nil
 		}
 		t.tell(in, before, decision)
+	} else {
+		t.turns.Forget(client.ObjectKeyFromObject(t.coordination(i)))
 	}
 	t.recorded(status.DeploymentStates)
 	t.remember(decision.Unlisted)
 	t.renew(in.Members)
-	return time.Time{}, nil
+	return true, nil
 }
 
 // setAllPaused pauses or unpauses Deployments. It goes on after one that the API server refuses, which is no reason to
@@ -170,31 +173,27 @@ func writeCost(status *v1.DeploymentCoordinationStatus) int {
 	return 1 + len(status.DeploymentStates)/statesPerWrite
 }
 
-// writeStatus replaces the whole status. Decisions that follow in this turn know of it. If that has to wait for other writes it
-// returns when to come back. It pays for the events that follow. If acts, a Deployment waits for it, and other namespaces do not delay it.
+// writeStatus replaces the whole status. Decisions that follow in this turn know of it. It reports false if that has to wait
+// for other writes: its turn leads back here. It pays for the events that follow. If acts, a Deployment waits for it, and it waits for nothing.
 func (t *turn) writeStatus(
 	ctx context.Context, i int, status v1.DeploymentCoordinationStatus, events int, acts bool,
-) (again time.Time, err error) {
-	key, cost := client.ObjectKeyFromObject(t.coordination(i)), writeCost(&status)
-	wait := time.Duration(0)
+) (written bool, err error) {
+	key := client.ObjectKeyFromObject(t.coordination(i))
 	if acts {
-		wait = t.budget.TurnToAct(key, cost)
-	} else {
-		wait = t.budget.TurnWithEvents(key, cost, events)
-	}
-	if wait > 0 {
-		return t.clock.Now().Add(wait), nil
+		t.turns.Forget(key)
+	} else if !t.turns.Turn(key, writeCost(&status)+events) {
+		return false, nil
 	}
 	after := t.coordination(i).DeepCopy()
 	after.Status = status
 	t.requests++
 	if err := t.writer.Status().Update(ctx, after, fieldOwner); err != nil {
 		countWriteError("status", after.Namespace, err)
-		return time.Time{}, fmt.Errorf("update status: %w", err)
+		return false, fmt.Errorf("update status: %w", err)
 	}
 	t.written.note(after)
 	t.around.coordinations[i] = *after
-	return time.Time{}, nil
+	return true, nil
 }
 
 // sameStatus reports whether there is nothing worth writing: that the generation of a Deployment has changed is not.

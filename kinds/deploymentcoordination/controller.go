@@ -44,11 +44,8 @@ type Options struct {
 	Clock clock.PassiveClock
 	// MaxCoordinations is how many coordinations of a namespace count; 0 for DefaultMaxCoordinations.
 	MaxCoordinations int
-	// StatusWritesPerNamespace is how many statuses of one namespace are written in a second, twice as many at once after a
-	// pause; 0 for statusbudget.DefaultPerNamespace. A status of many Deployments counts as several, see writeCost.
-	StatusWritesPerNamespace int
-	// StatusWrites bounds what is written for people in all namespaces together. Nil for no bound.
-	StatusWrites *statusbudget.Shared
+	// StatusWrites bounds what is written for people. A status of many Deployments counts as several, see writeCost. Nil for no bound.
+	StatusWrites *statusbudget.Budget
 	// Holder says what holds pods. Nil means that nothing does.
 	Holder Holder
 	// Holds receives the namespaces in which what holds pods may have changed. It goes with Holder.
@@ -71,9 +68,10 @@ func Add(mgr manager.Manager, options Options) error {
 		clock:      options.Clock,
 		holder:     options.Holder,
 		limit:      cmp.Or(options.MaxCoordinations, DefaultMaxCoordinations),
-		budget:     statusbudget.New(clock.RealClock{}, options.StatusWrites, cmp.Or(options.StatusWritesPerNamespace, statusbudget.DefaultPerNamespace)),
 		namespaces: newNamespaces(),
 	}
+	var q queue
+	r.turns = options.StatusWrites.For(func(coordination types.NamespacedName) { r.mayWrite(q, coordination) })
 	b := ctrl.NewControllerManagedBy(mgr).
 		Named(controllerName).
 		// One that changes may make room for one that overlaps.
@@ -83,7 +81,10 @@ func Add(mgr manager.Manager, options Options) error {
 		Watches(&appsv1.ReplicaSet{}, r.handler(ofReplicaSet)).
 		WithOptions(controller.Options{
 			MaxConcurrentReconciles: workers,
-			NewQueue:                newQueue,
+			NewQueue: func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) queue {
+				q = newQueue(name, limiter)
+				return q
+			},
 			RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](
 				100*time.Millisecond, 30*time.Second),
 			// That something cannot be listed is no reason to end the other controllers' process.
@@ -110,6 +111,13 @@ var newQueue = fairqueue.By(func(r reconcile.Request) string { return r.Namespac
 func (r *reconciler) enqueue(q queue, namespace string, always bool) {
 	if interest, wait := r.namespaces.note(namespace, always); interest {
 		q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace}}, wait)
+	}
+}
+
+// mayWrite asks for the namespace of a coordination whose status may be written now.
+func (r *reconciler) mayWrite(q queue, coordination types.NamespacedName) {
+	if r.namespaces.mayWrite(coordination) {
+		q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: coordination.Namespace}})
 	}
 }
 
@@ -144,7 +152,7 @@ func (r *reconciler) handler(matters matters) handler.EventHandler {
 		UpdateFunc: func(_ context.Context, e ctrlevent.UpdateEvent, q queue) { look(q, e.ObjectOld, e.ObjectNew) },
 		DeleteFunc: func(_ context.Context, e ctrlevent.DeleteEvent, q queue) {
 			if c, ok := e.Object.(*v1.DeploymentCoordination); ok {
-				r.budget.Forget(client.ObjectKeyFromObject(c))
+				r.turns.Forget(client.ObjectKeyFromObject(c))
 			}
 			look(q, e.Object)
 		},

@@ -22,7 +22,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "example.com/podsequence/apis/apps/v1"
-	"example.com/podsequence/pkg/statusbudget"
 )
 
 // shelf is a cache and an API server that cost no more than a cache does. It counts what it is asked for.
@@ -138,7 +137,7 @@ func newCrowd(t testing.TB) *crowd {
 	clock := clocktesting.NewFakePassiveClock(noon)
 	return &crowd{TB: t, shelf: s, clock: clock, reconciler: &reconciler{
 		cached: cacheOf{s}, live: s, writer: s, recorder: &events.FakeRecorder{}, clock: clock,
-		limit: DefaultMaxCoordinations, budget: statusbudget.New(clock, nil, plenty), namespaces: newNamespaces(),
+		limit: DefaultMaxCoordinations, turns: newPace(clock, plenty), namespaces: newNamespaces(),
 	}}
 }
 
@@ -165,6 +164,8 @@ type asked struct {
 	requests []reconcile.Request
 	waits    []time.Duration
 }
+
+func (a *asked) Add(request reconcile.Request) { a.AddAfter(request, 0) }
 
 func (a *asked) AddAfter(request reconcile.Request, wait time.Duration) {
 	a.requests, a.waits = append(a.requests, request), append(a.waits, wait)

@@ -26,7 +26,6 @@ import (
 
 	v1 "example.com/podsequence/apis/apps/v1"
 	"example.com/podsequence/pkg/sequence"
-	"example.com/podsequence/pkg/statusbudget"
 )
 
 // TestAtMostOneRolls runs the real reconciler in a world in which users, the Deployment controller, PodSequences, crashes and
@@ -141,7 +140,7 @@ func (w *world) restart() {
 	})
 	w.reconciler = &reconciler{
 		cached: intercepted, live: intercepted, writer: intercepted, recorder: events.NewFakeRecorder(10000), clock: w.clock,
-		holder: w, limit: DefaultMaxCoordinations, budget: statusbudget.New(w.clock, nil, w.statusWrites), namespaces: newNamespaces(),
+		holder: w, limit: DefaultMaxCoordinations, turns: newPace(w.clock, w.statusWrites), namespaces: newNamespaces(),
 	}
 }
 

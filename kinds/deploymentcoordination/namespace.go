@@ -15,9 +15,13 @@ type namespace struct {
 	changed bool
 	// large says that it takes more than one turn to look at everything. namespaces guards it.
 	large bool
+	// mayWrite are the coordinations whose status waited and may be written now. namespaces guards it.
+	mayWrite sets.Set[string]
 
 	// everything says that all coordinations are to be looked at; todo are those that still are.
+	// granted are the names of those whose status may be written now.
 	everything bool
+	granted    sets.Set[string]
 	todo       sets.Set[types.UID]
 	// last is the name of the coordination that was looked at last: the next turn goes on after it.
 	last string
@@ -58,7 +62,7 @@ func (n *namespaces) enter(name string) *namespace {
 	one, ok := n.known[name]
 	if !ok {
 		one = &namespace{
-			changed: true, todo: sets.New[types.UID](), again: map[types.UID]time.Time{}, failures: map[types.UID]int{},
+			changed: true, mayWrite: sets.New[string](), granted: sets.New[string](), todo: sets.New[types.UID](), again: map[types.UID]time.Time{}, failures: map[types.UID]int{},
 			seen: sets.New[string](), going: map[string]time.Time{}, ended: map[string]time.Time{}, written: written{}, templates: map[types.UID]knownTemplate{}, remembered: records{},
 			readiness: map[types.UID]knownReadiness{}, refusals: map[types.UID]*refusal{},
 		}
@@ -67,7 +71,19 @@ func (n *namespaces) enter(name string) *namespace {
 	if one.changed {
 		one.changed, one.everything = false, true
 	}
+	one.granted, one.mayWrite = one.granted.Union(one.mayWrite), sets.New[string]()
 	return one
+}
+
+// mayWrite notes that the status of a coordination may be written now. It reports whether its namespace is of interest.
+func (n *namespaces) mayWrite(coordination types.NamespacedName) bool {
+	n.lock.Lock()
+	defer n.lock.Unlock()
+	one, ok := n.known[coordination.Namespace]
+	if ok {
+		one.mayWrite.Insert(coordination.Name)
+	}
+	return ok
 }
 
 // note notes a change of a namespace. It reports whether it is of interest, and how long it may wait for more to happen:
@@ -164,11 +180,11 @@ func (n *namespace) noteEnded(around surroundings, now time.Time) {
 func (n *namespace) collectDue(around surroundings, now time.Time) {
 	for i := range around.coordinations {
 		uid := around.coordinations[i].UID
-		if at, ok := n.again[uid]; n.everything || (ok && !now.Before(at)) {
+		if at, ok := n.again[uid]; n.everything || n.granted.Has(around.coordinations[i].Name) || (ok && !now.Before(at)) {
 			n.todo.Insert(uid)
 		}
 	}
-	n.everything = false
+	n.everything, n.granted = false, sets.New[string]()
 }
 
 // next is when to come back if nothing happens; zero for never.

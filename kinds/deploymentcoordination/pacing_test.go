@@ -1,18 +1,19 @@
 package deploymentcoordination
 
 import (
-	"fmt"
 	"strconv"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
 
 	v1 "example.com/podsequence/apis/apps/v1"
-	"example.com/podsequence/pkg/statusbudget"
 )
 
 func TestALargeStatusCostsAsMuchAsSeveralSmallOnes(t *testing.T) {
@@ -22,15 +23,29 @@ func TestALargeStatusCostsAsMuchAsSeveralSmallOnes(t *testing.T) {
 	}
 }
 
-// Templates change all the time in one namespace, and once in another.
+// pace are turns of so many small writes a second, twice as many at once, by the clock of a test. What waits asks again.
+type pace struct {
+	clock   clock.PassiveClock
+	limiter *rate.Limiter
+}
+
+func newPace(clock clock.PassiveClock, perSecond int) pace {
+	return pace{clock, rate.NewLimiter(rate.Limit(perSecond), 2*perSecond)}
+}
+
+func (p pace) Turn(_ types.NamespacedName, cost int) bool {
+	return p.limiter.AllowN(p.clock.Now(), min(cost, p.limiter.Burst()))
+}
+
+func (p pace) Forget(types.NamespacedName) {}
+
+// Templates change all the time.
 func TestTheStatusesOfANamespaceAreWrittenLittleByLittle(t *testing.T) {
 	const perSecond, seconds = 5, 10
 	c := newCrowd(t)
 	c.fill("hostile", 3, 40)
-	c.fill("quiet", 1, 2)
 	c.settle("hostile")
-	c.settle("quiet")
-	c.budget = statusbudget.New(c.clock, nil, perSecond)
+	c.turns = newPace(c.clock, perSecond)
 	before := c.statusCosts["hostile"]
 	for i := range seconds * 10 {
 		d := &c.deployments["hostile"][i%40]
@@ -46,16 +61,15 @@ func TestTheStatusesOfANamespaceAreWrittenLittleByLittle(t *testing.T) {
 		c.clock.SetTime(c.clock.Now().Add(100 * time.Millisecond))
 	}
 	writes := c.statusCosts["hostile"] - before
-	assert.LessOrEqual(t, writes, (seconds+statusbudget.Burst)*perSecond)
+	assert.LessOrEqual(t, writes, (seconds+2)*perSecond)
 	assert.Greater(t, writes, seconds*perSecond/2, "it goes on all the same")
-
-	c.change("quiet", 0)
-	c.settle("quiet")
-	assert.True(t, c.coordinations["quiet"][0].Status.DeploymentStates[0].Paused, "nobody else waits")
 
 	t.Log("when nothing more happens status says what is")
 	for range 10 {
 		c.clock.SetTime(c.clock.Now().Add(time.Second))
+		for i := range c.coordinations["hostile"] {
+			c.mayWrite(&asked{}, client.ObjectKeyFromObject(&c.coordinations["hostile"][i]))
+		}
 		c.settle("hostile")
 	}
 	for i := range c.coordinations["hostile"] {
@@ -66,20 +80,22 @@ func TestTheStatusesOfANamespaceAreWrittenLittleByLittle(t *testing.T) {
 	assert.Empty(t, c.namespaces.known["hostile"].remembered)
 }
 
-// slowWorld is one in which the next status may be written after so many seconds, and one in each second after that.
+// slowWorld is one in which the next status may be written after so many seconds.
 func slowWorld(t *testing.T, wait int) *world {
 	w := newWorld(t, 1)
 	w.quiet = true
 	w.reconcileAll()
-	w.reconciler.budget = statusbudget.New(w.clock, nil, 1)
-	for i := range statusbudget.Burst + wait - 1 {
-		w.reconciler.budget.Turn(client.ObjectKey{Namespace: "shop", Name: fmt.Sprint(i)}, 1)
+	slow := newPace(w.clock, 1)
+	slow.limiter.ReserveN(w.clock.Now(), slow.limiter.Burst())
+	for range wait - 1 {
+		slow.limiter.ReserveN(w.clock.Now(), 1)
 	}
+	w.reconciler.turns = slow
 	return w
 }
 
 func TestWhatIsSeenWhileTheStatusWaitsIsRemembered(t *testing.T) {
-	w := slowWorld(t, 1)
+	w := slowWorld(t, 2) // the status, and an event
 	w.change(false, "b")
 	w.reconcileAll()
 	assert.True(t, w.deployment("b").Spec.Paused, "the pause does not wait")
@@ -93,20 +109,19 @@ func TestWhatIsSeenWhileTheStatusWaitsIsRemembered(t *testing.T) {
 	w.reconcileAll()
 	assert.False(t, w.deployment("b").Spec.Paused, "it is not paused again")
 
-	w.pass(500 * time.Millisecond)
+	w.pass(5 * time.Second)
 	state := w.status().DeploymentStates[1]
 	assert.True(t, state.HasPendingChanges)
 	assert.Equal(t, "shop/b", w.status().ActiveDeployment)
 }
 
-func TestNothingIsUnpausedBeforeItIsOnRecordWhoseTurnItIs(t *testing.T) {
-	w := slowWorld(t, 3)
+// Nothing that only informs is written, as when other namespaces have much to write.
+func TestStatusesThatWaitDelayNoTurn(t *testing.T) {
+	w := slowWorld(t, 1000)
 	w.change(true, "a", "b")
 	w.reconcileAll()
-	w.pass(1500 * time.Millisecond)
-	assert.Empty(t, w.status().ActiveDeployment)
-	assert.True(t, w.deployment("a").Spec.Paused, "though it is its turn")
-	w.pass(1500 * time.Millisecond)
+	assert.False(t, w.status().DeploymentStates[0].HasPendingChanges, "that is for people, and comes later")
+	w.pass(settleTime)
 	assert.Equal(t, "shop/a", w.status().ActiveDeployment)
 	assert.False(t, w.deployment("a").Spec.Paused)
 	assert.True(t, w.deployment("b").Spec.Paused)
@@ -115,35 +130,45 @@ func TestNothingIsUnpausedBeforeItIsOnRecordWhoseTurnItIs(t *testing.T) {
 	assert.True(t, since.Time.Equal(noon), "since it was seen, not since it is on record")
 }
 
-func TestTheBudgetForgetsWhatIsGone(t *testing.T) {
+// A coordination whose status waits is looked at when it is its turn, even if nothing happens.
+func TestAStatusIsWrittenWhenItIsItsTurn(t *testing.T) {
 	c := newCrowd(t)
-	c.fill("shop", 40, 1)
-	c.budget = statusbudget.New(c.clock, nil, 1)
+	c.fill("shop", 3, 2)
 	c.settle("shop")
-	waits := func() time.Duration { return c.budget.Turn(client.ObjectKey{Namespace: "shop", Name: "c-0030"}, 1) }
-	before := waits()
-	require.NotZero(t, before)
+	none := newPace(c.clock, 1)
+	none.limiter.ReserveN(c.clock.Now(), 1000)
+	c.turns = none
+	c.change("shop", 0)
+	c.settle("shop")
+	before := c.statusCosts["shop"]
+
+	c.turns = newPace(c.clock, plenty)
+	c.settle("shop")
+	assert.Equal(t, before, c.statusCosts["shop"], "nobody knows of it")
+	a := &asked{}
 	for i := range c.coordinations["shop"] {
-		c.handler(ofCoordination).Delete(t.Context(), ctrlevent.DeleteEvent{Object: &c.coordinations["shop"][i]}, &asked{})
+		c.mayWrite(a, client.ObjectKeyFromObject(&c.coordinations["shop"][i]))
 	}
-	assert.Greater(t, waits(), before, "one that is created under the same name is another")
+	c.mayWrite(a, client.ObjectKey{Namespace: "unknown", Name: "c-0000"})
+	assert.Len(t, a.requests, 3)
+	c.settle("shop")
+	assert.Greater(t, c.statusCosts["shop"], before)
 }
 
-func TestOtherNamespacesDelayNoTurn(t *testing.T) {
-	w := newWorld(t, 1)
-	w.quiet = true
-	w.reconcileAll()
-	shared := statusbudget.NewShared(w.clock, 1)
-	hostile := statusbudget.New(w.clock, shared, 100)
-	for i := range 100 {
-		hostile.Turn(client.ObjectKey{Namespace: fmt.Sprint("hostile-", i%7), Name: fmt.Sprint(i)}, 9)
-	}
-	w.reconciler.budget = statusbudget.New(w.clock, shared, 100)
-	w.change(true, "a", "b")
-	w.reconcileAll()
-	assert.False(t, w.status().DeploymentStates[0].HasPendingChanges, "that is for people, and comes later")
-	w.pass(settleTime)
-	assert.Equal(t, "shop/a", w.status().ActiveDeployment)
-	assert.False(t, w.deployment("a").Spec.Paused)
-	assert.True(t, w.deployment("b").Spec.Paused)
+// forgotten are turns that note what is forgotten.
+type forgotten struct {
+	pace
+	objects []string
+}
+
+func (f *forgotten) Forget(object types.NamespacedName) { f.objects = append(f.objects, object.Name) }
+
+func TestTheTurnOfACoordinationThatIsGoneIsForgotten(t *testing.T) {
+	c := newCrowd(t)
+	c.fill("shop", 1, 1)
+	turns := &forgotten{pace: newPace(c.clock, plenty)}
+	c.turns = turns
+	gone := &c.coordinations["shop"][0]
+	c.handler(ofCoordination).Delete(t.Context(), ctrlevent.DeleteEvent{Object: gone}, &asked{})
+	assert.Equal(t, []string{gone.Name}, turns.objects)
 }

@@ -27,8 +27,8 @@ type reconciler struct {
 	holder   Holder // nil if there are no PodSequences
 	// limit is how many coordinations of a namespace count.
 	limit int
-	// budget bounds the writes of status.
-	budget     *statusbudget.Budget
+	// turns say when a status may be written.
+	turns      statusbudget.Turns
 	namespaces *namespaces
 }
 
@@ -127,7 +127,7 @@ func (t *turn) settle(ctx context.Context, i int) (again time.Time, err error) {
 		return time.Time{}, t.setFinalizer(ctx, i)
 	}
 	if !t.plan.subjects[i].counts {
-		return t.degrade(ctx, i, v1.ReasonTooManyCoordinations, fmt.Sprintf(
+		return time.Time{}, t.degrade(ctx, i, v1.ReasonTooManyCoordinations, fmt.Sprintf(
 			"only the %d oldest DeploymentCoordinations of a namespace count, and this one is newer: delete some, "+
 				"or ask the administrator to raise --max-deployment-coordinations of podsequence-controller", t.limit))
 	}
@@ -135,7 +135,7 @@ func (t *turn) settle(ctx context.Context, i int) (again time.Time, err error) {
 		return time.Time{}, err
 	}
 	if problem := t.plan.problems[i]; problem != nil {
-		return t.degrade(ctx, i, v1.ReasonInvalidSelector, problem.Error())
+		return time.Time{}, t.degrade(ctx, i, v1.ReasonInvalidSelector, problem.Error())
 	}
 	in, err := t.gather(ctx, i)
 	if err != nil {

@@ -177,15 +177,15 @@ func (t *turn) setFinalizer(ctx context.Context, i int) error {
 	return nil
 }
 
-// degrade reports why a coordination does nothing, or returns when to come back for that. Deployments are not touched.
-func (t *turn) degrade(ctx context.Context, i int, reason, message string) (again time.Time, err error) {
+// degrade reports why a coordination does nothing. Deployments are not touched.
+func (t *turn) degrade(ctx context.Context, i int, reason, message string) error {
 	c := t.coordination(i)
 	t.pairs++
 	message = printable.Line(message)
 	if known := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionDegraded); known != nil && known.Reason == reason &&
 		known.Message == message && known.ObservedGeneration == c.Generation && len(c.Status.DeploymentStates) == 0 &&
 		meta.IsStatusConditionTrue(c.Status.Conditions, v1.ConditionStalled) {
-		return time.Time{}, nil
+		return nil
 	}
 	status := v1.DeploymentCoordinationStatus{
 		ObservedGeneration: c.Generation, Conditions: slices.Clone(c.Status.Conditions),
@@ -210,15 +210,15 @@ func (t *turn) degrade(ctx context.Context, i int, reason, message string) (agai
 	})
 	setStalled(&status.Conditions, v1.ConditionDegraded)
 	if equality.Semantic.DeepEqual(&c.Status, &status) {
-		return time.Time{}, nil
+		return nil
 	}
 	klog.FromContext(ctx).V(4).Info("The DeploymentCoordination does nothing", "reason", reason, "message", message)
 	before := c.Status
-	if again, err := t.writeStatus(ctx, i, status, 1, false); err != nil || !again.IsZero() {
-		return again, err
+	if written, err := t.writeStatus(ctx, i, status, 1, false); err != nil || !written {
+		return err
 	}
 	t.tell(Input{Coordination: t.coordination(i)}, before, Decision{Status: status})
-	return time.Time{}, nil
+	return nil
 }
 
 // confirm reports whether the decision may be applied as far as other coordinations matter to it: who is active elsewhere

@@ -35,12 +35,9 @@ const (
 	workers = 8
 )
 
-// attemptsPerNamespace is how many Jobs of one namespace the API server is asked for in a second while it refuses them there.
-const attemptsPerNamespace = 2
-
-// Add adds the controller to the manager, whose scheme must know batch/v1 and our kinds. What shared bounds for people includes
-// statuses that say that the API server refuses a Job. It may be nil. Waits and timeouts count by the clock.
-func Add(mgr manager.Manager, now clock.PassiveClock, shared *statusbudget.Shared) error {
+// Add adds the controller to the manager, whose scheme must know batch/v1 and our kinds. What the budget bounds
+// includes statuses that say that the API server refuses a Job. It may be nil. Waits and timeouts count by the clock.
+func Add(mgr manager.Manager, now clock.PassiveClock, budget *statusbudget.Budget) error {
 	err := mgr.GetFieldIndexer().IndexField(context.Background(), &batchv1.Job{}, ownerIndex, indexOwner)
 	if err != nil {
 		return fmt.Errorf("index Jobs by owner: %w", err)
@@ -57,8 +54,8 @@ func Add(mgr manager.Manager, now clock.PassiveClock, shared *statusbudget.Share
 	r := &reconciler{
 		cache: objects.Beside(mgr.GetCache()), pods: pods, notes: newNotes(), live: mgr.GetAPIReader(), writer: mgr.GetClient(),
 		recorder: mgr.GetEventRecorder(reporter), clock: now, written: newWritten(), checked: newChecked(), former: newFormer(),
-		attempts: statusbudget.New(clock.RealClock{}, shared, attemptsPerNamespace*attemptCost),
 	}
+	r.attempts = budget.For(func(key types.NamespacedName) { r.refusals.wake(key, 0) })
 	newQueue := r.queueOf()
 	err = builder.ControllerManagedBy(mgr).
 		Named(controllerName).

@@ -33,22 +33,19 @@ const attemptCost = 4
 // maxPostponed is how soon a postponed object is looked at again: the API server may accept Jobs by then.
 const maxPostponed = 5 * time.Second
 
-// postponed is the error of a pass that has to wait for others.
-type postponed struct{ wait time.Duration }
+// errPostponed is the error of a pass that has to wait for others.
+var errPostponed = errors.New("the API server refuses Jobs of the namespace: waiting to ask for the next")
 
-func (p *postponed) Error() string {
-	return fmt.Sprintf("the API server refuses Jobs of the namespace: asking for the next in %s", p.wait)
-}
-
-// mayAttempt returns when to ask for a Job that was not refused yet, in a namespace where the API server has just refused another:
-// it probably refuses this one, too, and all that follows is that status says so.
+// mayAttempt returns errPostponed if it is too early to ask for a Job that was not refused yet, in a namespace where the API server
+// has just refused another: it probably refuses this one, too, and all that follows is that status says so.
 func (r *reconciler) mayAttempt(w world, d decision) error {
 	key := client.ObjectKeyFromObject(w.object)
 	if d.write != createJob || isRefused(w.object.Status) || !r.refusals.refuses(key.Namespace) {
+		r.attempts.Forget(key)
 		return nil
 	}
-	if wait := r.attempts.Turn(key, attemptCost); wait > 0 {
-		return &postponed{min(wait, maxPostponed)}
+	if !r.attempts.Turn(key, attemptCost) {
+		return errPostponed
 	}
 	return nil
 }

@@ -50,7 +50,7 @@ type reconciler struct {
 	former   *former
 	refusals *refusals
 	// attempts bounds how often the API server is asked for Jobs in namespaces where it refuses them.
-	attempts *statusbudget.Budget
+	attempts statusbudget.Turns
 }
 
 // Reconcile takes one SequentialJob as far as it can go now.
@@ -86,8 +86,8 @@ func (r *reconciler) advance(ctx context.Context, request reconcile.Request, w w
 	if !w.hearAgain.IsZero() && (d.wake.IsZero() || w.hearAgain.Before(d.wake)) {
 		d.wake = w.hearAgain
 	}
-	if later := (*postponed)(nil); errors.As(err, &later) {
-		return reconcile.Result{RequeueAfter: later.wait}, nil
+	if errors.Is(err, errPostponed) {
+		return reconcile.Result{RequeueAfter: maxPostponed}, nil
 	}
 	if refused := (*refusedChange)(nil); errors.As(err, &refused) {
 		countWriteError("jobs", request.Namespace)

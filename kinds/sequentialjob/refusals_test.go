@@ -9,12 +9,14 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	"golang.org/x/time/rate"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
+	"k8s.io/utils/clock"
 	clocktesting "k8s.io/utils/clock/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
@@ -77,7 +79,7 @@ func newQuota(t *testing.T, namespaces map[string]int) *quota {
 	}).Build()
 	q.reconciler = &reconciler{
 		cache: q.client, pods: q.client, notes: newNotes(), live: q.client, writer: q.client, recorder: &events.FakeRecorder{}, clock: q.clock, written: newWritten(), checked: newChecked(), former: newFormer(),
-		refusals: newRefusals(q.clock, q.wake), attempts: statusbudget.New(q.clock, nil, 1_000_000),
+		refusals: newRefusals(q.clock, q.wake), attempts: (*statusbudget.Budget)(nil).For(nil),
 	}
 	return q
 }
@@ -265,9 +267,20 @@ func TestAfterARestartARefusedNamespaceIsStillTriedByOneAtATime(t *testing.T) {
 	assert.Len(t, q.tries, 1)
 }
 
+// perSecond are turns of so many attempts a second, by the clock of a test.
+type perSecond struct {
+	clock   clock.PassiveClock
+	limiter *rate.Limiter
+}
+
+func (p perSecond) Turn(types.NamespacedName, int) bool { return p.limiter.AllowN(p.clock.Now(), 1) }
+
+func (p perSecond) Forget(types.NamespacedName) {}
+
 func TestANamespaceWithoutRoomForJobsIsAskedForThemLittleByLittle(t *testing.T) {
 	q := newQuota(t, map[string]int{"full": 200, "quiet": 1})
-	q.attempts = statusbudget.New(q.clock, statusbudget.NewShared(q.clock, statusbudget.DefaultTotal), attemptsPerNamespace*attemptCost)
+	const attempts = 2
+	q.attempts = perSecond{q.clock, rate.NewLimiter(attempts, attempts)}
 	refuse := q.refuses
 	q.refuses = func(job *batchv1.Job) error {
 		if job.Namespace == "quiet" {
@@ -277,7 +290,8 @@ func TestANamespaceWithoutRoomForJobsIsAskedForThemLittleByLittle(t *testing.T) 
 	}
 	q.pass(10 * time.Second)
 	assert.Contains(t, q.tries[:10], "quiet/s-00-0", "nobody else waits")
-	assert.InDelta(t, (10+statusbudget.Burst)*attemptsPerNamespace, len(q.tries), 10, "and some of them are retries")
+	assert.LessOrEqual(t, len(q.tries), (10+1)*attempts+10, "some of them are retries")
+	assert.Greater(t, len(q.tries), attempts, "it goes on all the same")
 
 	t.Log("the quota is raised")
 	q.refuses = func(*batchv1.Job) error { return nil }

@@ -28,15 +28,14 @@ const (
 func (w *Writer) writeEvent(ctx context.Context, key types.NamespacedName) error {
 	pod, event, err := w.eventToWrite(ctx, key)
 	if event == nil {
-		w.eventBudget.Forget(key)
+		w.eventTurns.Forget(key)
 		return err
 	}
 	if age := w.options.Clock.Since(pod.CreationTimestamp.Time); 0 <= age && age < eventDelay {
 		w.events.AddAfter(key, eventDelay-age) // it has the name of the pod that was held before
 		return nil
 	}
-	if wait := w.eventBudget.Turn(key, 1); wait > 0 {
-		w.events.AddAfter(key, wait)
+	if !w.eventTurns.Turn(key, 1) {
 		return nil
 	}
 	_, err = w.client.EventsV1().Events(pod.Namespace).Create(ctx, event, metav1.CreateOptions{})

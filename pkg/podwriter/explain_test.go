@@ -16,6 +16,8 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
+
+	"example.com/podsequence/pkg/statusbudget"
 )
 
 // Each is one write, and what has a node when its turn comes gets none.
@@ -54,7 +56,7 @@ func TestTheManyHeldPodsOfANamespaceAreToldLittleByLittle(t *testing.T) {
 		time.Sleep(explainDelay + after)
 		synctest.Wait()
 		atFirst := count()
-		assert.InDelta(t, explainBurst+explainQPSPerNamespace*int(after/time.Second), atFirst, explainQPSPerNamespace)
+		assert.InDelta(t, statusbudget.DefaultTotal*(statusbudget.Burst+int(after/time.Second)), atFirst, statusbudget.DefaultTotal)
 		bound.Store(true)
 		time.Sleep(time.Hour)
 		cancel()

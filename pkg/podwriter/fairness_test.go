@@ -100,13 +100,13 @@ func TestManyPodsOfOneNamespaceDoNotDelayThoseOfAnother(t *testing.T) {
 				w.Explain(pod)
 			}
 		}, (*Writer).Explain)
-		assert.LessOrEqual(t, before, 2*explainBurst, "writes before that of the other namespace")
+		assert.LessOrEqual(t, before, statusbudget.Burst*statusbudget.DefaultTotal+2, "writes before that of the other namespace")
 	})
 	t.Run("that are told so because their sequence has come forward", func(t *testing.T) {
 		before := writesBefore(t, true, func(w *Writer, _ []types.NamespacedName) {
 			w.ExplainAll(types.NamespacedName{Namespace: "hostile", Name: "sequence"})
 		}, (*Writer).Explain)
-		assert.LessOrEqual(t, before, 2*explainBurst, "writes before that of the other namespace")
+		assert.LessOrEqual(t, before, statusbudget.Burst*statusbudget.DefaultTotal+2, "writes before that of the other namespace")
 	})
 }
 

@@ -34,10 +34,6 @@ const (
 	// nominationDelay keeps the nominations of pods that wait for a moment only, such as after a restart until it is known whether a
 	// change is missing. It is shorter than explainDelay, so that the explanation is made from the version without nomination.
 	nominationDelay = explainDelay / 2
-	// explainQPSPerNamespace bounds the explanations of one namespace, and its events, and explainBurst how many there are at once
-	// after a pause: one of many held pods must not keep the API server busy for long. Options.Shared bounds all of them.
-	explainQPSPerNamespace = 10
-	explainBurst           = 100
 )
 
 // PodGetter returns a pod, from a cache if there is one, or a NotFound error.
@@ -64,9 +60,9 @@ type Options struct {
 	// gate is lifted before that. Where that may take long, it returns at once a channel that is closed when the caller should ask
 	// again. Nil if that needs no waiting.
 	CatchUp func(ctx context.Context, pod sequence.Identity, seen sequence.FirstSeen) (later <-chan struct{}, err error)
-	// Shared is the part of the program's writes for people that explanations and events are of. If it is nil, they have one of
-	// their own, of statusbudget.DefaultTotal a second.
-	Shared *statusbudget.Shared
+	// Budget bounds the program's writes for people, of which explanations and events are. If it is nil, the Writer has one of its
+	// own, of statusbudget.DefaultTotal a second.
+	Budget *statusbudget.Budget
 	// Clock is the real one if nil.
 	Clock clock.WithTicker
 }
@@ -78,8 +74,10 @@ type Writer struct {
 	getPod  PodGetter
 	decider Decider
 	options Options
-	// budget bounds explanations, and eventBudget events.
-	budget, eventBudget *statusbudget.Budget
+	// own is the budget if the program has no other.
+	own *statusbudget.Budget
+	// explainTurns and eventTurns say when explanations and events may be written.
+	explainTurns, eventTurns statusbudget.Turns
 
 	// The queues serve namespaces in turn: many pods of one do not delay those of another.
 	lifts        workqueue.TypedRateLimitingInterface[types.NamespacedName]
@@ -100,9 +98,6 @@ func New(client kubernetes.Interface, getPod PodGetter, decider Decider, options
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
 	}
-	if options.Shared == nil {
-		options.Shared = statusbudget.NewShared(options.Clock, statusbudget.DefaultTotal)
-	}
 	if options.CatchUp == nil {
 		options.CatchUp = func(context.Context, sequence.Identity, sequence.FirstSeen) (<-chan struct{}, error) { return nil, nil }
 	}
@@ -116,10 +111,8 @@ func New(client kubernetes.Interface, getPod PodGetter, decider Decider, options
 			workqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{Name: name, Clock: options.Clock},
 		)
 	}
-	return &Writer{
+	w := &Writer{
 		client: client, getPod: getPod, decider: decider, options: options,
-		budget:       statusbudget.NewWithBurst(options.Clock, options.Shared, explainQPSPerNamespace, explainBurst),
-		eventBudget:  statusbudget.NewWithBurst(options.Clock, options.Shared, explainQPSPerNamespace, explainBurst),
 		lifts:        queue("podsequence_lift"),
 		explanations: queue("podsequence_explain"),
 		nominations:  queue("podsequence_nomination"),
@@ -127,6 +120,13 @@ func New(client kubernetes.Interface, getPod PodGetter, decider Decider, options
 		advanced:     queue("podsequence_advance"),
 		matched:      queue("podsequence_match"),
 	}
+	budget := options.Budget
+	if budget == nil {
+		w.own = statusbudget.New(statusbudget.DefaultTotal)
+		budget = w.own
+	}
+	w.explainTurns, w.eventTurns = budget.For(w.explanations.Add), budget.For(w.events.Add)
+	return w
 }
 
 // Lift asks for the gates of a pod to be lifted, if the engine says so when the time comes.
@@ -165,6 +165,9 @@ func (w *Writer) ExplainMatched(sequence types.NamespacedName) {
 // Run writes until the context ends.
 func (w *Writer) Run(ctx context.Context) {
 	var workers sync.WaitGroup
+	if w.own != nil {
+		workers.Go(func() { _ = w.own.Start(ctx) })
+	}
 	for range lifters {
 		workers.Go(func() { w.work(ctx, w.lifts, w.lift) })
 	}
@@ -284,11 +287,10 @@ func (w *Writer) explainMatched(ctx context.Context, of types.NamespacedName) er
 func (w *Writer) explain(ctx context.Context, key types.NamespacedName) error {
 	pod, patch, err := w.explanation(ctx, key)
 	if pod == nil || patch == nil {
-		w.budget.Forget(key)
+		w.explainTurns.Forget(key)
 		return err
 	}
-	if wait := w.budget.Turn(key, 1); wait > 0 {
-		w.explanations.AddAfter(key, wait)
+	if !w.explainTurns.Turn(key, 1) {
 		return nil
 	}
 	return cmp.Or(w.patchStatus(ctx, pod, patch), err)

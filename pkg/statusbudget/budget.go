@@ -1,124 +1,160 @@
 // Package statusbudget bounds what the API server pays for what is written for people, such as statuses, so that it has time for
 // the writes that start pods.
 //
-// It limits how many small statuses of a namespace are written in a second, and how many at once after a pause. A large status
-// counts as several small ones. All namespaces together have a limit as well, in fair shares: see Shared. A writer that may not
-// write yet learns when to come back, and then finds the write paid for.
+// Each program has one Budget: a rate limiter that the worker of a fair queue waits for. What each controller writes in each namespace
+// is served in turn. So a write waits for those of its own controller and namespace that came before it, and for at most one of each
+// other for each of these. A large write counts as several small ones. Writes that start pods do not ask.
 package statusbudget
 
 import (
-	"maps"
+	"context"
+	"strconv"
 	"sync"
 	"time"
 
 	"golang.org/x/time/rate"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/clock"
+	"k8s.io/client-go/util/workqueue"
+
+	"example.com/podsequence/pkg/fairqueue"
 )
 
-// DefaultPerNamespace is how many small statuses of one namespace are written in a second if nobody says otherwise.
-const DefaultPerNamespace = 10
+const (
+	// DefaultTotal is how many small writes a program makes for people in a second if nobody says otherwise. A small write takes the
+	// API server about 4 ms of processor time. With twice as many, a tenant who does all that his quota allows slows down on two
+	// cores what pods wait for, see docs/contributing/tenants.md.
+	DefaultTotal = 10
 
-// Burst is how many statuses of one namespace may be written at once after a pause if nobody says otherwise, as a multiple of what
-// may be written in a second.
-const Burst = 2
+	// Burst is how many of them come at once after a pause, as a multiple of what may be written in a second.
+	Burst = 20
+)
 
-// Budget is shared by all who write statuses of one kind. It may be used concurrently.
+// Turns say when what a controller writes for people may be written.
+type Turns interface {
+	// Turn reports whether an object's write, which is due, may be made now: that is paid for then. Otherwise the controller is asked
+	// to look at the object again when it may. The cost is how many small writes it is equal to.
+	Turn(object types.NamespacedName, cost int) bool
+	// Forget withdraws an object's write, because it is not due any more or was made without being asked for.
+	Forget(object types.NamespacedName)
+}
+
+// Budget bounds the writes of one program. It may be used concurrently.
 type Budget struct {
-	clock clock.PassiveClock
-	// shared bounds the writes of all namespaces and kinds. It may be nil.
-	shared *Shared
-	// perNamespace is how many writes of small statuses a second a namespace may have, and burst how many at once after a pause.
-	perNamespace rate.Limit
-	burst        int
+	limiter *rate.Limiter
+	queue   workqueue.TypedRateLimitingInterface[claim]
 
-	mu       sync.Mutex
-	turns    map[types.NamespacedName]time.Time // when an object that waits for others of its namespace may be written
-	limiters map[string]*rate.Limiter           // by namespace; one that is not there is not touched
-	crowd    int                                // how many limiters there may be before those that are not touched are dropped
+	mu      sync.Mutex
+	users   int
+	waiting map[claim]int // the costs
+	granted map[claim]struct{}
 }
 
-// New returns a Budget of so many small statuses a second for each namespace, and Burst times as many at once after a pause. If
-// shared is not nil, they are also part of what that allows.
-func New(clock clock.PassiveClock, shared *Shared, perNamespace int) *Budget {
-	return NewWithBurst(clock, shared, perNamespace, Burst*perNamespace)
+// claim is a write of an object. Objects of different kinds may have the same name.
+type claim struct {
+	by     *turns
+	object types.NamespacedName
 }
 
-// NewWithBurst is New with so many small statuses at once after a pause.
-func NewWithBurst(clock clock.PassiveClock, shared *Shared, perNamespace, burst int) *Budget {
+// New returns a Budget of so many small writes a second. Those that wait are not served until Start.
+func New(perSecond int) *Budget {
 	return &Budget{
-		clock: clock, shared: shared, perNamespace: rate.Limit(perNamespace), burst: burst,
-		turns: map[types.NamespacedName]time.Time{}, limiters: map[string]*rate.Limiter{},
+		limiter: rate.NewLimiter(rate.Limit(perSecond), Burst*perSecond),
+		queue: fairqueue.By(func(c claim) string { return c.by.name + "/" + c.object.Namespace })(
+			"podsequence_informational_writes", workqueue.DefaultTypedControllerRateLimiter[claim]()),
+		waiting: map[claim]int{}, granted: map[claim]struct{}{},
 	}
 }
 
-// Turn returns how long the write of an object's status, which is due, has to wait for those of others. The cost is how many
-// small statuses it is equal to. Once Turn returns 0 the status is to be written: that is paid for.
-func (b *Budget) Turn(key types.NamespacedName, cost int) time.Duration {
-	return b.TurnWithEvents(key, cost, 0)
-}
-
-// TurnWithEvents is Turn for a status that events follow. Of what all namespaces share, each event costs as much as a small
-// status.
-func (b *Budget) TurnWithEvents(key types.NamespacedName, cost, events int) time.Duration {
+// For returns the turns of a controller that looks at an object again when again is called. A nil Budget bounds nothing.
+func (b *Budget) For(again func(object types.NamespacedName)) Turns {
+	if b == nil {
+		return unbounded{}
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	wait := b.wait(key, cost)
-	if wait == 0 && b.shared != nil {
-		wait = b.shared.turn(claimKey{b, key}, cost+events)
-	}
-	if wait == 0 {
-		delete(b.turns, key)
-	}
-	return wait
+	b.users++
+	return &turns{b, strconv.Itoa(b.users), again}
 }
 
-// TurnToAct is Turn for a write that pods wait for. It waits for writes of its own namespace only.
-func (b *Budget) TurnToAct(key types.NamespacedName, cost int) time.Duration {
+// Start serves those who wait until the context ends.
+func (b *Budget) Start(ctx context.Context) error {
+	context.AfterFunc(ctx, b.queue.ShutDown)
+	defer b.queue.ShutDown()
+	for {
+		c, shutdown := b.queue.Get()
+		if shutdown {
+			return nil
+		}
+		if cost := b.cost(c); cost > 0 {
+			if b.limiter.WaitN(ctx, cost) != nil {
+				return nil // the context has ended
+			}
+			b.grant(c)
+		}
+		b.queue.Done(c)
+	}
+}
+
+// cost is that of a write that waits; 0 if it was withdrawn.
+func (b *Budget) cost(c claim) int {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	wait := b.wait(key, cost)
-	if wait == 0 {
-		b.forget(key)
-	}
-	return wait
+	return b.waiting[c]
 }
 
-// wait returns how long an object has to wait for others of its namespace. That it need not is remembered.
-func (b *Budget) wait(key types.NamespacedName, cost int) time.Duration {
-	now := b.clock.Now()
-	at, ok := b.turns[key]
-	if !ok {
-		limiter := b.limiter(key.Namespace, now)
-		at = now.Add(limiter.ReserveN(now, min(cost, limiter.Burst())).DelayFrom(now)) // more than a burst is never granted
-		b.turns[key] = at
-	}
-	return max(0, at.Sub(now))
-}
-
-// limiter is that of a namespace.
-func (b *Budget) limiter(namespace string, now time.Time) *rate.Limiter {
-	if limiter := b.limiters[namespace]; limiter != nil {
-		return limiter
-	}
-	if len(b.limiters) >= b.crowd {
-		maps.DeleteFunc(b.limiters, func(_ string, l *rate.Limiter) bool { return l.TokensAt(now) >= float64(b.burst) })
-		b.crowd = max(64, 2*len(b.limiters))
-	}
-	b.limiters[namespace] = rate.NewLimiter(b.perNamespace, b.burst)
-	return b.limiters[namespace]
-}
-
-// Forget is for objects that are gone.
-func (b *Budget) Forget(key types.NamespacedName) {
+func (b *Budget) grant(c claim) {
 	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.forget(key)
-}
-
-func (b *Budget) forget(key types.NamespacedName) {
-	delete(b.turns, key)
-	if b.shared != nil {
-		b.shared.forget(claimKey{b, key})
+	_, waits := b.waiting[c]
+	if waits {
+		delete(b.waiting, c)
+		b.granted[c] = struct{}{}
+	}
+	b.mu.Unlock()
+	if waits {
+		c.by.again(c.object)
 	}
 }
+
+// turns are the Turns of a controller.
+type turns struct {
+	*Budget
+	name  string
+	again func(types.NamespacedName)
+}
+
+// Turn implements Turns. While nobody waits it does not go through the queue.
+func (t *turns) Turn(object types.NamespacedName, cost int) bool {
+	c := claim{t, object}
+	cost = min(cost, t.limiter.Burst()) // more is never there
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if _, granted := t.granted[c]; granted {
+		delete(t.granted, c)
+		return true
+	}
+	if len(t.waiting) == 0 && t.limiter.AllowN(time.Now(), cost) {
+		return true
+	}
+	if _, waits := t.waiting[c]; !waits {
+		t.waiting[c] = cost
+		t.queue.Add(c)
+	}
+	return false
+}
+
+// Forget implements Turns.
+func (t *turns) Forget(object types.NamespacedName) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.waiting, claim{t, object})
+	delete(t.granted, claim{t, object})
+}
+
+// unbounded are Turns that never wait.
+type unbounded struct{}
+
+// Turn implements Turns.
+func (unbounded) Turn(types.NamespacedName, int) bool { return true }
+
+// Forget implements Turns.
+func (unbounded) Forget(types.NamespacedName) {}

@@ -34,9 +34,6 @@ const (
 	statusWriters = 4
 )
 
-// DefaultStatusWritesPerNamespace is the default of Options.StatusWritesPerNamespace.
-const DefaultStatusWritesPerNamespace = statusbudget.DefaultPerNamespace
-
 // Options are what the operator of the cluster decides.
 type Options struct {
 	// SchedulerNames are the profiles of our scheduler. It lifts the gates of their pods itself. If there are none, no nodes
@@ -52,11 +49,8 @@ type Options struct {
 	ReleaseGates bool
 	// ExplainWaits writes into those pods what they wait for, and an event after ten seconds. It does nothing without ReleaseGates.
 	ExplainWaits bool
-	// StatusWritesPerNamespace is how many statuses of PodSequences of one namespace are written in a second, twice as many at
-	// once after a pause. A status of many groups or nodes counts as several, see writeCost.
-	StatusWritesPerNamespace int
-	// StatusWrites bounds what is written for people in all namespaces together.
-	StatusWrites *statusbudget.Shared
+	// StatusWrites bounds what is written for people. A status of many groups or nodes counts as several, see writeCost.
+	StatusWrites *statusbudget.Budget
 	// Clock is what waits and timeouts count by.
 	Clock clock.WithTicker
 	// HoldsChanged, if set, is called with each namespace in which what is held may have changed. It must not block.
@@ -109,7 +103,7 @@ func Add(mgr manager.Manager, options Options) (*Holds, error) {
 			statuses:       mgr.GetClient().Status(),
 			recorder:       mgr.GetEventRecorder(reporter),
 			clock:          options.Clock,
-			pacer:          newPacer(clock.RealClock{}, options.StatusWrites, options.StatusWritesPerNamespace),
+			pacer:          newPacer(clock.RealClock{}, options.StatusWrites.For(d.again)),
 			former:         newFormerFinalizers(mgr.GetClient()),
 			objects:        objects,
 			circles:        newCircles(d.again),
@@ -151,7 +145,7 @@ func (d *dispatcher) addPodWriter(
 		return fmt.Errorf("make client for pods: %w", err)
 	}
 	pods := newWaitingPods(client, options)
-	writerOptions := podwriter.Options{CatchUp: source.CatchUp, Unknown: unknown(engine, source), Reporter: reporter, Shared: options.StatusWrites}
+	writerOptions := podwriter.Options{CatchUp: source.CatchUp, Unknown: unknown(engine, source), Reporter: reporter, Budget: options.StatusWrites}
 	if options.ExplainWaits {
 		d.pods, writerOptions.Explains = pods, pods.isOurs
 	}

@@ -44,20 +44,20 @@ const confirmAgain = 10 * time.Second
 // pacer spaces out the writes of each object: the first goes at once, and what changes within the interval after it goes
 // in one write at its end.
 //
-// The objects of one namespace share a budget: one pod may change the status of each of a thousand sequences that select it, and
-// others would wait while the API server is busy with these.
+// A write that only informs also waits for its turn: one pod may change the status of each of a thousand sequences that select it,
+// and others would wait while the API server is busy with these.
 type pacer struct {
-	clock  clock.PassiveClock
-	budget *statusbudget.Budget
+	clock clock.PassiveClock
+	turns statusbudget.Turns
 
 	mu              sync.Mutex
 	last            map[types.NamespacedName]time.Time
 	confirmingSince map[types.NamespacedName]time.Time // when an object's confirming began
 }
 
-func newPacer(clock clock.PassiveClock, shared *statusbudget.Shared, perNamespace int) *pacer {
+func newPacer(clock clock.PassiveClock, turns statusbudget.Turns) *pacer {
 	return &pacer{
-		clock: clock, budget: statusbudget.New(clock, shared, perNamespace),
+		clock: clock, turns: turns,
 		last: map[types.NamespacedName]time.Time{}, confirmingSince: map[types.NamespacedName]time.Time{},
 	}
 }
@@ -102,5 +102,5 @@ func (p *pacer) forget(key types.NamespacedName) {
 	defer p.mu.Unlock()
 	delete(p.last, key)
 	delete(p.confirmingSince, key)
-	p.budget.Forget(key)
+	p.turns.Forget(key)
 }

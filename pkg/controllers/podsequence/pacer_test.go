@@ -10,13 +10,14 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/statusbudget"
 )
 
 func TestPacer(t *testing.T) {
 	shop := types.NamespacedName{Namespace: "shop", Name: "backend"}
 	other := types.NamespacedName{Namespace: "shop", Name: "frontend"}
 	clock := clocktesting.NewFakePassiveClock(time.Now())
-	pacer := newPacer(clock, nil, 20)
+	pacer := newPacer(clock, (*statusbudget.Budget)(nil).For(nil))
 
 	assert.Zero(t, pacer.wait(shop), "the first write goes at once")
 	pacer.wrote(shop)
@@ -34,11 +35,6 @@ func TestPacer(t *testing.T) {
 	pacer.forget(shop)
 	assert.Zero(t, pacer.wait(shop), "an object made again under the same name starts afresh")
 	assert.Empty(t, pacer.last)
-
-	assert.Zero(t, pacer.budget.Turn(other, 40))
-	assert.Equal(t, time.Second, pacer.budget.Turn(shop, 20))
-	pacer.forget(shop)
-	assert.Equal(t, 2*time.Second, pacer.budget.Turn(shop, 20), "its turn is forgotten, too")
 }
 
 func TestALargeStatusCostsAsMuchAsSeveralSmallOnes(t *testing.T) {

@@ -94,12 +94,17 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	after := report.Status(report.Object, r.clock.Now().Truncate(time.Second))
 	withObjects(&after, objects)
 	if equality.Semantic.DeepEqual(before, after) {
+		r.pacer.turns.Forget(key)
 		count(key, &after)
 		return again, nil
 	}
 	news := eventsFor(before, after, report.AllProblems())
-	if wait := r.turn(key, writeCost(&report.Object.Spec, &after), len(news), recordsPass(before, after) || turnsObjects(before, after)); wait > 0 {
-		return reconcile.Result{RequeueAfter: wait}, nil
+	// A pass that is not recorded is lost with the pods that prove it, and pods then wait for its group again. The state of an object
+	// is what the scheduler decides by. So what acts waits for no turn.
+	if recordsPass(before, after) || turnsObjects(before, after) {
+		r.pacer.turns.Forget(key)
+	} else if !r.pacer.turns.Turn(key, writeCost(&report.Object.Spec, &after)+len(news)) {
+		return reconcile.Result{}, nil // its turn leads back here
 	}
 	object := withStatus(report, after)
 	r.pacer.wrote(key)
@@ -126,16 +131,6 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 		r.recorder.Eventf(object, nil, e.kind, e.reason, e.action, "%s", e.note)
 	}
 	return again, nil
-}
-
-// turn returns how long a status, and the events that follow it, have to wait for what is written for others. A pass that is not
-// recorded is lost with the pods that prove it, and pods then wait for its group again. The state of an object is what the scheduler
-// decides by. So what acts does not wait for other namespaces.
-func (r *statusReconciler) turn(key types.NamespacedName, cost, events int, acts bool) time.Duration {
-	if acts {
-		return r.pacer.budget.TurnToAct(key, cost)
-	}
-	return r.pacer.budget.TurnWithEvents(key, cost, events)
 }
 
 // recordsPass reports whether a status records a pass that the one before it does not.

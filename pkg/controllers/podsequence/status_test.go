@@ -3,7 +3,6 @@ package podsequence
 import (
 	"context"
 	"errors"
-	"fmt"
 	"testing"
 	"time"
 
@@ -59,7 +58,7 @@ func newStatusFixture() *statusFixture {
 		objects:  &observations{seen: map[v1alpha1.ObjectReference]objectwatch.Observation{}},
 	}
 	f.statusReconciler = &statusReconciler{
-		engine: f.engine, statuses: f, recorder: f.recorder, clock: clock, pacer: newPacer(clock, nil, DefaultStatusWritesPerNamespace),
+		engine: f.engine, statuses: f, recorder: f.recorder, clock: clock, pacer: newPacer(clock, (*statusbudget.Budget)(nil).For(nil)),
 		whyUnconfirmed: func(string) string { return f.listing }, former: newFormerFinalizers(f), objects: f.objects,
 		circles: newCircles(func(key types.NamespacedName) { f.again = append(f.again, key) }),
 	}
@@ -188,37 +187,46 @@ func TestStatusOfAFastSequenceEndsRight(t *testing.T) {
 	}, f.events())
 }
 
-func TestStatusesOfACrowdedNamespaceAreWrittenLittleByLittle(t *testing.T) {
-	f := newStatusFixture()
-	f.pacer = newPacer(f.clock, nil, 1)
-	f.engine.ApplySequence(tiers().Obj())
-	for i := range statusbudget.Burst {
-		require.Zero(t, f.pacer.budget.Turn(types.NamespacedName{Namespace: "shop", Name: fmt.Sprint(i)}, 1))
-	}
+// oneByOne are turns that others have, until one is granted.
+type oneByOne struct{ granted, forgotten int }
 
-	assert.Equal(t, time.Second, f.reconcile(t))
+func (o *oneByOne) Turn(types.NamespacedName, int) bool {
+	o.granted--
+	return o.granted >= 0
+}
+
+func (o *oneByOne) Forget(types.NamespacedName) { o.forgotten++ }
+
+func TestAStatusThatOnlyInformsWaitsForItsTurn(t *testing.T) {
+	f := newStatusFixture()
+	turns := &oneByOne{}
+	f.pacer = newPacer(f.clock, turns)
+	f.engine.ApplySequence(tiers().Obj())
+	assert.Zero(t, f.reconcile(t), "its turn leads back here")
 	assert.Empty(t, f.written)
-	f.clock.SetTime(f.clock.Now().Add(time.Second))
+
+	turns.granted = 1
 	assert.Zero(t, f.reconcile(t))
-	assert.Len(t, f.written, 1)
+	require.Len(t, f.written, 1)
+	f.clock.SetTime(f.clock.Now().Add(writeInterval))
+	f.engine.ApplySequence(f.written[0])
+	f.reconcile(t)
+	assert.Equal(t, 1, turns.forgotten, "there is nothing to write")
 }
 
 func TestAPassIsRecordedWhileOtherNamespacesHaveMuchToWrite(t *testing.T) {
 	f := newStatusFixture()
-	shared := statusbudget.NewShared(f.clock, 1)
-	f.pacer = newPacer(f.clock, shared, DefaultStatusWritesPerNamespace)
-	crowd := statusbudget.New(f.clock, shared, 1000)
-	for i := range 100 {
-		crowd.Turn(types.NamespacedName{Namespace: "crowd", Name: fmt.Sprint(i)}, 1)
-	}
+	turns := &oneByOne{}
+	f.pacer = newPacer(f.clock, turns)
 	f.engine.ApplySequence(tiers().Obj())
-	assert.NotZero(t, f.reconcile(t))
+	f.reconcile(t)
 	assert.Empty(t, f.written, "it records no pass")
 
 	f.answer(f.engine.ApplyPod(readyPod("db")))
 	assert.Zero(t, f.reconcile(t))
 	require.Len(t, f.written, 1)
 	assert.NotNil(t, f.written[0].Status.Groups[0].PassedAt)
+	assert.Equal(t, 1, turns.forgotten)
 }
 
 func TestStatusWriteIsGuarded(t *testing.T) {
