@@ -122,11 +122,6 @@ func (o *options) addControllers(mgr manager.Manager, clocks *servertime.Clock) 
 		if len(o.sequences.SchedulerNames) > 0 {
 			buildinfo.SchedulerExpected.Set(1)
 		}
-		if o.metricsNames {
-			if err := serveNames(); err != nil {
-				return err
-			}
-		}
 		holder, err := podsequence.Add(mgr, sequences)
 		if err != nil {
 			return fmt.Errorf("add PodSequence controller: %w", err)

@@ -9,6 +9,7 @@ import (
 	"example.com/podsequence/kinds/podgroup"
 	"example.com/podsequence/kinds/sequentialjob"
 	"example.com/podsequence/pkg/buildinfo"
+	"example.com/podsequence/pkg/census"
 	"example.com/podsequence/pkg/controllers/podsequence"
 	"example.com/podsequence/pkg/definitions"
 	"example.com/podsequence/pkg/feed"
@@ -21,7 +22,7 @@ import (
 // The packages that both programs share register with Kubernetes' registry, which the scheduler serves. A manager serves
 // one of its own. Both have the Go collectors, so that one cannot simply be put into the other.
 func init() {
-	metrics.Registry.MustRegister(buildinfo.New(buildinfo.Controller), buildinfo.SchedulerExpected)
+	metrics.Registry.MustRegister(buildinfo.New(buildinfo.Controller), buildinfo.SchedulerExpected, census.Problems)
 	metrics.Registry.MustRegister(definitions.Collectors()...)
 	metrics.Registry.MustRegister(podwriter.Collectors()...)
 	metrics.Registry.MustRegister(podgroupwatch.Collectors()...)
@@ -38,16 +39,6 @@ func serveEngine() error {
 	for _, collector := range feed.Collectors() {
 		if err := metrics.Registry.Register(collector); err != nil {
 			return fmt.Errorf("register metrics of the engine: %w", err)
-		}
-	}
-	return nil
-}
-
-// serveNames adds the metrics that have names as labels.
-func serveNames() error {
-	for _, collector := range podsequence.CollectorsByName() {
-		if err := metrics.Registry.Register(collector); err != nil {
-			return fmt.Errorf("register metrics with names: %w", err)
 		}
 	}
 	return nil

@@ -31,7 +31,6 @@ type options struct {
 
 	metricsAddress string
 	metricsSecure  bool
-	metricsNames   bool
 	// certFile and keyFile are the files with the certificate of the metrics server and its key; it signs a certificate itself if
 	// they are empty.
 	certFile, keyFile string
@@ -110,8 +109,6 @@ func (o *options) addFlags(flags *pflag.FlagSet) {
 			"If empty, the controller signs a certificate itself, which clients cannot verify.")
 	flags.StringVar(&o.keyFile, "tls-private-key-file", o.keyFile,
 		"`File` with the private key of --tls-cert-file, in PEM.")
-	flags.BoolVar(&o.metricsNames, "metrics-sequence-names", o.metricsNames,
-		"Also serve metrics that have the names of PodSequences and ClusterPodSequences as labels. Anyone who may create sequences can then create time series.")
 	flags.StringVar(&o.healthAddress, "health-probe-bind-address", o.healthAddress,
 		"Address on which to serve /livez and /readyz over HTTP. \"0\" turns them off.")
 	flags.StringVar(&o.pprofAddress, "pprof-bind-address", o.pprofAddress,

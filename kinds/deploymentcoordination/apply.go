@@ -157,7 +157,7 @@ func (t *turn) setPaused(ctx context.Context, d *appsv1.Deployment, paused bool,
 		after, err = handback.Unpause(ctx, t.writer, after)
 	}
 	if err != nil {
-		countWriteError("deployments", d.Namespace, err)
+		countWriteError("deployments", err)
 		return nil, fmt.Errorf("set paused of Deployment %s/%s to %t: %w", d.Namespace, d.Name, paused, err)
 	}
 	t.written.note(after)
@@ -188,7 +188,7 @@ func (t *turn) writeStatus(
 	after.Status = status
 	t.requests++
 	if err := t.writer.Status().Update(ctx, after, fieldOwner); err != nil {
-		countWriteError("status", after.Namespace, err)
+		countWriteError("status", err)
 		return false, fmt.Errorf("update status: %w", err)
 	}
 	t.written.note(after)

@@ -39,27 +39,31 @@ var (
 	writeErrors = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem: "podsequence",
 		Name:      "deploymentcoordination_write_errors_total",
-		Help: "Failed writes of the DeploymentCoordination controller, by resource (deployments, status) and namespace. It retries them. A " +
-			"conflict with another writer is not counted.",
+		Help: "Failed writes of the DeploymentCoordination controller, by resource (deployments, status). It retries them. A conflict with " +
+			"another writer is not counted.",
 		StabilityLevel: metrics.ALPHA,
-	}, []string{"resource", "namespace"})
+	}, []string{"resource"})
+	stalledCoordinations = metrics.NewGaugeVec(&metrics.GaugeOpts{
+		Subsystem:      "podsequence",
+		Name:           "stalled_deploymentcoordinations",
+		Help:           "DeploymentCoordinations that have stopped rolling out until somebody acts, by reason.",
+		StabilityLevel: metrics.ALPHA,
+	}, []string{"reason"})
 
 	states   = census.New[string](coordinationsByState) // by namespace
 	pendings = census.New[string](waitingDeployments)
-	stalled  = census.NewPlaces[string]("podsequence_stalled_deploymentcoordinations",
-		"DeploymentCoordinations that have stopped rolling out until somebody acts, by reason.", "reason")
-
-	namesInErrors census.Names
+	stalled  = census.New[string](stalledCoordinations)
 )
 
 func init() {
-	legacyregistry.MustRegister(coordinationsByState, waitingDeployments, turnDuration, writeErrors)
-	legacyregistry.RawMustRegister(stalled)
+	legacyregistry.MustRegister(coordinationsByState, waitingDeployments, turnDuration, writeErrors, stalledCoordinations)
 }
 
 // Collectors are this package's metrics, for a program that does not serve Kubernetes' registry.
 func Collectors() []prometheus.Collector {
-	return []prometheus.Collector{coordinationsByState.GaugeVec, waitingDeployments.GaugeVec, stalled, turnDuration, writeErrors.CounterVec}
+	return []prometheus.Collector{
+		coordinationsByState.GaugeVec, waitingDeployments.GaugeVec, stalledCoordinations.GaugeVec, turnDuration, writeErrors.CounterVec,
+	}
 }
 
 // countNamespace updates the metrics of the coordinations of a namespace from their status, and those of the Deployments from
@@ -93,7 +97,8 @@ func countNamespace(namespace string, coordinations []v1.DeploymentCoordination,
 		}
 	}
 	states.Set(namespace, items(byState, v1.ConditionStalled, v1.ConditionReconciling, v1.ConditionReady)...)
-	stalled.Set(namespace, census.Place{Namespace: namespace}, items(byReason, slices.Sorted(maps.Keys(byReason))...)...)
+	stalled.Set(namespace, items(byReason, slices.Sorted(maps.Keys(byReason))...)...)
+	census.Problems.Set("DeploymentCoordination", namespace, "", byState[v1.ConditionStalled])
 	pendings.Set(namespace, items(pending, "active", "skipped", "paused", "other")...)
 }
 
@@ -128,8 +133,8 @@ func observeTurn(before, after *v1.DeploymentCoordinationStatus, now time.Time) 
 }
 
 // countWriteError counts a write that failed for another reason than that somebody else was faster.
-func countWriteError(resource, namespace string, err error) {
+func countWriteError(resource string, err error) {
 	if !hasChanged(err) {
-		writeErrors.WithLabelValues(resource, namesInErrors.Of(namespace)).Inc()
+		writeErrors.WithLabelValues(resource).Inc()
 	}
 }

@@ -118,7 +118,7 @@ func (l *labeller) next(ctx context.Context) bool {
 	case ctx.Err() != nil:
 	default:
 		if !stale.IsConflict(err) { // else it has changed meanwhile, or another has its name: the cache will say which
-			labelErrors.WithLabelValues(namesInErrors.Of(pod.Namespace)).Inc()
+			labelErrors.Inc()
 			if l.queue.NumRequeues(pod) == 0 { // a line each, though it may be refused for as long as the pod is there
 				klog.FromContext(ctx).Error(err, "Could not label a pod of a group, will retry", "pod", pod)
 			}

@@ -10,12 +10,12 @@ import (
 )
 
 var (
-	labelErrors = metrics.NewCounterVec(&metrics.CounterOpts{
+	labelErrors = metrics.NewCounter(&metrics.CounterOpts{
 		Subsystem:      "podsequence",
 		Name:           "podgroup_label_errors_total",
-		Help:           "Failed writes of the ready label of a pod in a group, by namespace. The controller retries them.",
+		Help:           "Failed writes of the ready label of a pod in a group. The controller retries them.",
 		StabilityLevel: metrics.ALPHA,
-	}, []string{"namespace"})
+	})
 	groupsByState = metrics.NewGaugeVec(&metrics.GaugeOpts{
 		Subsystem:      "podsequence",
 		Name:           "podgroups",
@@ -24,15 +24,13 @@ var (
 	}, []string{"state"})
 
 	states = census.New[types.NamespacedName](groupsByState)
-
-	namesInErrors census.Names
 )
 
 func init() { legacyregistry.MustRegister(labelErrors, groupsByState) }
 
 // Collectors are this package's metrics, for a program that does not serve Kubernetes' registry.
 func Collectors() []prometheus.Collector {
-	return []prometheus.Collector{labelErrors.CounterVec, groupsByState.GaugeVec}
+	return []prometheus.Collector{labelErrors, groupsByState.GaugeVec}
 }
 
 // countGroup updates the metrics with the state of a group.

@@ -94,7 +94,7 @@ func (r *reconciler) refused(ctx context.Context, w *world, job *batchv1.Job, er
 // mayBeAcceptedLater puts into the world that the API server refuses a Job for now.
 func (r *reconciler) mayBeAcceptedLater(w *world, message string) {
 	r.refusals.failed(client.ObjectKeyFromObject(w.object))
-	countWriteError("jobs", w.object.Namespace)
+	countWriteError("jobs")
 	w.obstacle = &obstacle{reason: v1alpha1.ReasonJobCreateFailed, message: printable.Note(message)}
 }
 

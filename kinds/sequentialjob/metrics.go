@@ -39,35 +39,39 @@ var (
 	writeErrors = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem: "podsequence",
 		Name:      "sequentialjob_write_errors_total",
-		Help: "Failed writes of the SequentialJob controller, by resource (jobs, status) and namespace. It retries them. A conflict with another " +
-			"writer is not counted.",
+		Help: "Failed writes of the SequentialJob controller, by resource (jobs, status). It retries them. A conflict with another writer is " +
+			"not counted.",
 		StabilityLevel: metrics.ALPHA,
-	}, []string{"resource", "namespace"})
+	}, []string{"resource"})
+	failedByReason = metrics.NewGaugeVec(&metrics.GaugeOpts{
+		Subsystem:      "podsequence",
+		Name:           "failed_sequentialjobs",
+		Help:           "SequentialJobs that have failed, by reason. They stay so until somebody retries or deletes them.",
+		StabilityLevel: metrics.ALPHA,
+	}, []string{"reason"})
 
 	phases     = census.New[types.NamespacedName](jobsByPhase)
-	failedJobs = census.NewPlaces[types.NamespacedName]("podsequence_failed_sequentialjobs",
-		"SequentialJobs that have failed, by reason. They stay so until somebody retries or deletes them.", "reason")
-
-	namesInErrors census.Names
+	failedJobs = census.New[types.NamespacedName](failedByReason)
 )
 
 func init() {
-	legacyregistry.MustRegister(jobsByPhase, stepDuration, stepPause, writeErrors)
-	legacyregistry.RawMustRegister(failedJobs)
+	legacyregistry.MustRegister(jobsByPhase, stepDuration, stepPause, writeErrors, failedByReason)
 }
 
 // Collectors are this package's metrics, for a program that does not serve Kubernetes' registry.
 func Collectors() []prometheus.Collector {
-	return []prometheus.Collector{jobsByPhase.GaugeVec, failedJobs, stepDuration, stepPause, writeErrors.CounterVec}
+	return []prometheus.Collector{jobsByPhase.GaugeVec, failedByReason.GaugeVec, stepDuration, stepPause, writeErrors.CounterVec}
 }
 
 // count updates the metrics with the status of a SequentialJob.
 func count(key types.NamespacedName, status *v1alpha1.SequentialJobStatus) {
 	phases.Set(key, census.One(string(status.Phase)))
 	if c := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionFailed); c != nil && c.Status == metav1.ConditionTrue {
-		failedJobs.Set(key, census.Place{Namespace: key.Namespace}, census.One(c.Reason))
+		failedJobs.Set(key, census.One(c.Reason))
+		countProblem(key, 1)
 	} else {
 		failedJobs.Forget(key)
+		countProblem(key, 0)
 	}
 }
 
@@ -75,12 +79,15 @@ func count(key types.NamespacedName, status *v1alpha1.SequentialJobStatus) {
 func forgetCounted(key types.NamespacedName) {
 	phases.Forget(key)
 	failedJobs.Forget(key)
+	countProblem(key, 0)
 }
 
-// countWriteError counts a failed write for a SequentialJob of the namespace.
-func countWriteError(resource, namespace string) {
-	writeErrors.WithLabelValues(resource, namesInErrors.Of(namespace)).Inc()
+func countProblem(key types.NamespacedName, count int) {
+	census.Problems.Set("SequentialJob", key.Namespace, key.Name, count)
 }
+
+// countWriteError counts a failed write for a SequentialJob.
+func countWriteError(resource string) { writeErrors.WithLabelValues(resource).Inc() }
 
 // observeSteps measures the steps that are completed by a status that the one before did not say so of.
 func observeSteps(w world, before, after v1alpha1.SequentialJobStatus) {

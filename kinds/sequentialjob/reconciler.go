@@ -90,7 +90,7 @@ func (r *reconciler) advance(ctx context.Context, request reconcile.Request, w w
 		return reconcile.Result{RequeueAfter: maxPostponed}, nil
 	}
 	if refused := (*refusedChange)(nil); errors.As(err, &refused) {
-		countWriteError("jobs", request.Namespace)
+		countWriteError("jobs")
 		r.refusals.done(request.NamespacedName)
 		if failed := r.report(ctx, w.object, d.status); failed != nil && !errors.Is(failed, errStale) {
 			return reconcile.Result{}, errors.Join(err, failed)
@@ -252,7 +252,7 @@ func (r *reconciler) report(ctx context.Context, object *v1alpha1.SequentialJob,
 		r.recorder.Eventf(object, nil, corev1.EventTypeWarning, v1alpha1.ReasonInvalidSpec, actionObserve, "%s", printable.Note(status.Message))
 	}
 	if err != nil {
-		countWriteError("status", object.Namespace)
+		countWriteError("status")
 		return fmt.Errorf("update status: %w", err)
 	}
 	r.written.remember(object)

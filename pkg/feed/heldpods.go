@@ -22,7 +22,8 @@ var (
 	})
 	heldPodsNow = prometheus.NewDesc("podsequence_held_pods",
 		"[ALPHA] Pods that are held now, of all schedulers. Each program counts all of them: take the maximum, not the sum.", nil, nil)
-	oldestHeldPod = census.NewAges("podsequence_oldest_held_pod_seconds", "Age in seconds of the oldest pod that is held now.", oldestHeld)
+	oldestHeldPod = census.NewAge("podsequence_oldest_held_pod_seconds", "Age in seconds of the oldest pod that is held now.",
+		func() time.Time { return held().Oldest })
 )
 
 // fed is the engine that this process feeds.
@@ -52,15 +53,6 @@ func held() sequence.HeldPods {
 		return engine.HeldPods()
 	}
 	return sequence.HeldPods{}
-}
-
-// oldestHeld returns when the oldest held pod of each namespace was created.
-func oldestHeld() map[census.Place]time.Time {
-	oldest := map[census.Place]time.Time{}
-	for namespace, created := range held().Oldest {
-		oldest[census.Place{Namespace: namespace}] = created
-	}
-	return oldest
 }
 
 // observeReleases measures how long pods were held. What a process finds released when it starts is none of its doing.

@@ -4,19 +4,15 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/legacyregistry"
-
-	"example.com/podsequence/pkg/census"
 )
 
-var writeErrors = metrics.NewCounterVec(&metrics.CounterOpts{
+var writeErrors = metrics.NewCounter(&metrics.CounterOpts{
 	Subsystem: "podsequence",
 	Name:      "pod_write_errors_total",
-	Help: "Failed writes to pods: to lift a gate, to say what the pod waits for, by its condition or an event, or to clear its nomination; " +
-		"by namespace. The program retries them.",
+	Help: "Failed writes to pods: to lift a gate, to say what the pod waits for, by its condition or an event, or to clear its nomination. " +
+		"The program retries them.",
 	StabilityLevel: metrics.ALPHA,
-}, []string{"namespace"})
-
-var namesInErrors census.Names
+})
 
 func init() {
 	legacyregistry.MustRegister(writeErrors)
@@ -24,5 +20,5 @@ func init() {
 
 // Collectors are this package's metrics, for a program that does not serve Kubernetes' registry.
 func Collectors() []prometheus.Collector {
-	return []prometheus.Collector{writeErrors.CounterVec}
+	return []prometheus.Collector{writeErrors}
 }

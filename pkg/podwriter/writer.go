@@ -207,7 +207,7 @@ func (w *Writer) work(
 			// The pod, or its name's owner, has changed: the patch is dropped, and worked out anew from what is there now.
 			queue.AddRateLimited(pod)
 		default:
-			writeErrors.WithLabelValues(namesInErrors.Of(pod.Namespace)).Inc()
+			writeErrors.Inc()
 			klog.FromContext(ctx).Error(err, "Could not write to the pod, will retry", "pod", pod)
 			queue.AddRateLimited(pod)
 		}

@@ -17,7 +17,7 @@ func TestHeldPods(t *testing.T) {
 		return pod
 	}
 	assert.Zero(t, engine.HeldPods().Pods)
-	oldest := map[string]time.Time{shopKey.Namespace: time.Unix(800, 0).UTC()}
+	oldest := time.Unix(800, 0).UTC()
 	engine.Tick(time.Unix(1000, 0))
 	engine.ApplySequence(shop().Obj())
 	two, three := created("two", "5", 900), created("three", "6", 800)

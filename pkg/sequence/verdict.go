@@ -121,21 +121,20 @@ func (e *Engine) FirstSeen(object *corev1.Pod) FirstSeen {
 // HeldPods counts the pods without a node that sequences hold.
 type HeldPods struct {
 	Pods int
-	// Oldest is when the oldest of each namespace was created.
-	Oldest map[string]time.Time
+	// Oldest is when the oldest was created; zero if there is none.
+	Oldest time.Time
 }
 
 // HeldPods returns what is held now. It waits for no event.
 func (e *Engine) HeldPods() HeldPods {
-	all := HeldPods{Oldest: map[string]time.Time{}}
+	var all HeldPods
 	for _, pod := range e.published.pods.all() {
 		if !pod.held.Load() || pod.Terminating {
 			continue
 		}
 		all.Pods++
-		created := pod.CreatedAt.Time()
-		if oldest, any := all.Oldest[pod.Namespace]; !any || created.Before(oldest) {
-			all.Oldest[pod.Namespace] = created
+		if created := pod.CreatedAt.Time(); all.Oldest.IsZero() || created.Before(all.Oldest) {
+			all.Oldest = created
 		}
 	}
 	return all

@@ -39,9 +39,6 @@ type section struct {
 	collectors  [][]prometheus.Collector
 }
 
-// names is the section of metrics that have names as labels.
-const names = "podsequence-controller: sequences by name"
-
 var sections = []section{
 	{"Both programs", "Each program reports its own view: take the maximum over the programs, not the sum. A standby reports 0.",
 		[][]prometheus.Collector{
@@ -51,8 +48,7 @@ var sections = []section{
 	{"podsequence-scheduler", "", [][]prometheus.Collector{plugin.Collectors()}},
 	{"podsequence-controller: PodSequence and ClusterPodSequence", "Only the leading replica counts.",
 		[][]prometheus.Collector{{buildinfo.SchedulerExpected}, podsequence.Collectors(), objectwatch.Collectors()}},
-	{names, "Only with the flag `--metrics-sequence-names`, and only while such a sequence exists.",
-		[][]prometheus.Collector{podsequence.CollectorsByName()}},
+	{"podsequence-controller: all kinds", "It has samples only while there is a problem.", [][]prometheus.Collector{{census.Problems}}},
 	{"podsequence-controller: SequentialJob", "", [][]prometheus.Collector{sequentialjob.Collectors()}},
 	{"podsequence-controller: pod groups", "", [][]prometheus.Collector{podgroup.Collectors()}},
 	{"podsequence-controller: DeploymentCoordination", "", [][]prometheus.Collector{deploymentcoordination.Collectors()}},
@@ -63,14 +59,14 @@ var preface = `# Metrics
 ` + "`make generate`" + ` writes this page from the code. [Operations](operations.md#metrics) says how to scrape both programs, and
 ` + "`manifests/options/monitoring`" + ` has a ServiceMonitor, [alert rules](troubleshooting.md#alerts) and a dashboard for Grafana.
 
-No label has the name of a pod. Metrics of problems have the label ` + "`namespace`" + `, and for a ClusterPodSequence ` + "`name`" + ` instead. They have
-samples only while there is a problem. A metric names at most ` + strconv.Itoa(census.MaxPlaces) + ` namespaces, those with a problem for longest, and counts the rest in the namespace
-` + "`" + census.OtherPlaces + "`" + `. Scrape with ` + "`honor_labels: true`" + `, as the ServiceMonitor does: otherwise Prometheus overwrites ` + "`namespace`" + `.
+No label has the name of a sequence or a pod. ` + "`podsequence_objects_with_problems`" + ` says in which namespaces somebody has to look; status and
+[kubectl podseq](kubectl.md) say at what. It names at most ` + strconv.Itoa(census.MaxNamespaces) + ` namespaces, and counts the rest in the namespace ` + "`" + census.OtherNamespaces + "`" + `. Scrape with ` + "`honor_labels: true`" + `, as the ServiceMonitor does: otherwise Prometheus overwrites ` + "`namespace`" + `.
 
 | question | metric |
 |---|---|
 | How long do pods wait after a group is ready? | ` + "`podsequence_confirm_duration_seconds`" + `, ` + "`podsequence_event_duration_seconds`" + `, then ` + "`podsequence_release_to_bind_seconds`" + ` |
 | How long is the queue of the scheduler locked? | ` + "`podsequence_preenqueue_duration_seconds`" + ` |
+| Where does somebody have to look? | ` + "`podsequence_objects_with_problems`" + ` |
 | Which groups are skipped? | ` + "`podsequence_groups`" + ` with the phase ` + "`Skipped`" + ` |
 | Who leads? | ` + "`leader_election_master_status`" + ` |
 | How many pods does the scheduler hold? | ` + "`scheduler_pending_pods`" + ` with the queue ` + "`gated`" + ` |

@@ -28,46 +28,49 @@ var (
 		"Seconds from when a group was passed until status says so. Times of the API server are whole seconds.")
 
 	statusWriteErrors = metrics.NewCounterVec(&metrics.CounterOpts{
-		Subsystem: "podsequence",
-		Name:      "status_write_errors_total",
-		Help: "Failures to write the status of a sequence, by kind and namespace. The controller retries them. A conflict with another " +
-			"writer is not counted.",
+		Subsystem:      "podsequence",
+		Name:           "status_write_errors_total",
+		Help:           "Failures to write the status of a sequence, by kind. The controller retries them. A conflict with another writer is not counted.",
 		StabilityLevel: metrics.ALPHA,
-	}, []string{"kind", "namespace"})
+	}, []string{"kind"})
+
+	degradedSequences = gaugeVec("degraded_sequences",
+		"Sequences whose condition Degraded is true, by kind and reason. One with several reasons counts for each of them.", "kind", "reason")
+	stalledSequences    = gaugeVec("stalled_sequences", "Sequences that will not complete unless somebody acts, by kind and reason.", "kind", "reason")
+	overriddenSequences = gaugeVec("overridden_sequences",
+		"Sequences with annotations that override the spec, by kind; with reason InvalidOverride those with one that cannot be read.", "kind", "reason")
+	podsOutOfOrder = gaugeVec("pods_started_out_of_order",
+		"Pods that started before their sequence existed, while a group that they wait for was not ready, by kind of the sequence.", "kind")
 )
 
 var (
-	phases = census.New[types.NamespacedName](sequencesByPhase)
-	groups = census.New[types.NamespacedName](groupsByPhase)
+	phases    = census.New[types.NamespacedName](sequencesByPhase)
+	groups    = census.New[types.NamespacedName](groupsByPhase)
+	degraded  = census.New[types.NamespacedName](degradedSequences)
+	stalled   = census.New[types.NamespacedName](stalledSequences)
+	overrides = census.New[types.NamespacedName](overriddenSequences)
+	earlyPods = census.New[types.NamespacedName](podsOutOfOrder)
 
-	degradedSequences = census.NewNamedPlaces[types.NamespacedName]("podsequence_degraded_sequences",
-		"Sequences whose condition Degraded is true, by kind and reason. One with several reasons counts for each of them.", "kind", "reason")
-	stalledSequences = census.NewNamedPlaces[types.NamespacedName]("podsequence_stalled_sequences",
-		"Sequences that will not complete unless somebody acts, by kind and reason.", "kind", "reason")
-	earlyPods = census.NewNamedPlaces[types.NamespacedName]("podsequence_pods_started_out_of_order",
-		"Pods that started before their sequence existed, while a group that they wait for was not ready, by kind of the sequence.", "kind")
-	overriddenSequences = census.NewNamedPlaces[types.NamespacedName]("podsequence_overridden_sequences",
-		"Sequences with annotations that override the spec, by kind; with reason InvalidOverride those with one that cannot be read.", "kind", "reason")
-	overrides      = census.NewOldest[types.NamespacedName]()
-	oldestOverride = census.NewNamedAges("podsequence_oldest_override_seconds",
-		"Seconds since annotations began to override the spec of the sequence that has been overridden longest.", overrides.ByPlace)
-	inProgress  = census.NewOldest[types.NamespacedName]()
-	oldestGroup = census.NewNamedAges("podsequence_oldest_group_in_progress_seconds",
-		"Seconds since the release of the group that has been in progress longest. Suspended sequences do not count.", inProgress.ByPlace)
-
-	namesInErrors census.Names
+	overriddenSince = census.NewOldest[types.NamespacedName]()
+	oldestOverride  = census.NewAge("podsequence_oldest_override_seconds",
+		"Seconds since annotations began to override the spec of the sequence that has been overridden longest.", overriddenSince.Since)
+	inProgressSince = census.NewOldest[types.NamespacedName]()
+	oldestGroup     = census.NewAge("podsequence_oldest_group_in_progress_seconds",
+		"Seconds since the release of the group that has been in progress longest. Suspended sequences do not count.", inProgressSince.Since)
 )
 
 func init() {
-	legacyregistry.MustRegister(sequencesByPhase, groupsByPhase, groupWait, groupReady, passLag, statusWriteErrors)
-	legacyregistry.RawMustRegister(degradedSequences, stalledSequences, earlyPods, overriddenSequences, oldestOverride, oldestGroup)
+	legacyregistry.MustRegister(sequencesByPhase, groupsByPhase, groupWait, groupReady, passLag, statusWriteErrors,
+		degradedSequences, stalledSequences, overriddenSequences, podsOutOfOrder)
+	legacyregistry.RawMustRegister(oldestOverride, oldestGroup)
 }
 
 // Collectors are this package's metrics, for a program that does not serve Kubernetes' registry.
 func Collectors() []prometheus.Collector {
 	return []prometheus.Collector{
-		sequencesByPhase.GaugeVec, groupsByPhase.GaugeVec, degradedSequences, stalledSequences, earlyPods, overriddenSequences, oldestOverride, oldestGroup,
-		groupWait.HistogramVec, groupReady.HistogramVec, passLag.HistogramVec, statusWriteErrors.CounterVec,
+		sequencesByPhase.GaugeVec, groupsByPhase.GaugeVec, degradedSequences.GaugeVec, stalledSequences.GaugeVec, overriddenSequences.GaugeVec,
+		podsOutOfOrder.GaugeVec, oldestOverride, oldestGroup, groupWait.HistogramVec, groupReady.HistogramVec, passLag.HistogramVec,
+		statusWriteErrors.CounterVec,
 	}
 }
 
@@ -89,26 +92,17 @@ func kindOf(key types.NamespacedName) string {
 	return "PodSequence"
 }
 
-// placeOf is where a sequence counts: a PodSequence in its namespace. Only administrators create ClusterPodSequences, so each counts
-// under its name.
-func placeOf(key types.NamespacedName) census.Place {
-	if key.Namespace == "" {
-		return census.Place{Name: key.Name}
-	}
-	return census.Place{Namespace: key.Namespace}
-}
-
 // count updates the metrics with the status of a sequence.
 func count(key types.NamespacedName, status *v1alpha1.PodSequenceStatus) {
-	kind, place := kindOf(key), placeOf(key)
+	kind := kindOf(key)
 	phases.Set(key, census.One(kind, string(status.Phase)))
 	inPhase := map[v1alpha1.GroupPhase]int{}
-	var since *metav1.Time
+	var since time.Time
 	for i := range status.Groups {
 		group := &status.Groups[i]
 		inPhase[group.Phase]++
-		if group.Phase == v1alpha1.GroupInProgress && group.SatisfiedAt == nil && (since == nil || group.ReleasedAt.Before(since)) {
-			since = group.ReleasedAt
+		if group.Phase == v1alpha1.GroupInProgress && group.SatisfiedAt == nil && group.ReleasedAt != nil {
+			since = census.Earlier(since, group.ReleasedAt.Time)
 		}
 	}
 	var items []census.Item
@@ -120,10 +114,8 @@ func count(key types.NamespacedName, status *v1alpha1.PodSequenceStatus) {
 		}
 	}
 	groups.Set(key, items...)
-	early := startedOutOfOrder(status)
-	byName.set(key, namedSequence{status.Phase, inPhase, early, countOverride(key, status)})
-	if early > 0 {
-		earlyPods.Set(key, place, census.Item{Labels: []string{kind}, Count: early})
+	if early := status.StartedOutOfOrder; early != nil && early.Total > 0 {
+		earlyPods.Set(key, census.Item{Labels: []string{kind}, Count: int(early.Total)})
 	} else {
 		earlyPods.Forget(key)
 	}
@@ -131,39 +123,32 @@ func count(key types.NamespacedName, status *v1alpha1.PodSequenceStatus) {
 	for _, reason := range status.DegradedReasons {
 		reasons = append(reasons, census.One(kind, reason))
 	}
-	degradedSequences.Set(key, place, reasons...)
-	stalledSequences.Set(key, place, reasonIf(status, v1alpha1.ConditionStalled, kind)...)
-	if since == nil || meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionSuspended) {
-		inProgress.Forget(key)
-	} else {
-		inProgress.Set(key, place, since.Time)
+	degraded.Set(key, reasons...)
+	stalls := reasonIf(status, v1alpha1.ConditionStalled, kind)
+	stalled.Set(key, stalls...)
+	census.Problems.Set(kind, key.Namespace, key.Name, min(1, len(reasons)+len(stalls)))
+	countOverride(key, status)
+	if meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionSuspended) {
+		since = time.Time{}
 	}
+	inProgressSince.Set(key, since)
 }
 
-// countOverride updates the metrics of overrides, and returns since when annotations override the spec; zero if they do not. It is the
-// condition that says so, so that a restart does not make an old override a new one.
-func countOverride(key types.NamespacedName, status *v1alpha1.PodSequenceStatus) time.Time {
-	condition, kind, place := overridden(*status), kindOf(key), placeOf(key)
+// countOverride updates the metrics of overrides. It is the condition that says since when annotations override the spec, so that a
+// restart does not make an old override a new one.
+func countOverride(key types.NamespacedName, status *v1alpha1.PodSequenceStatus) {
+	condition, kind := overridden(*status), kindOf(key)
 	var items []census.Item
+	var since time.Time
 	if condition.Reason == v1alpha1.ReasonInvalidOverride {
 		items = append(items, census.One(kind, condition.Reason))
 	}
-	if condition.Status != metav1.ConditionTrue {
-		overriddenSequences.Set(key, place, items...)
-		overrides.Forget(key)
-		return time.Time{}
+	if condition.Status == metav1.ConditionTrue {
+		items = append(items, census.One(kind, v1alpha1.ReasonOverridden))
+		since = condition.LastTransitionTime.Time
 	}
-	overriddenSequences.Set(key, place, append(items, census.One(kind, v1alpha1.ReasonOverridden))...)
-	overrides.Set(key, place, condition.LastTransitionTime.Time)
-	return condition.LastTransitionTime.Time
-}
-
-// startedOutOfOrder is how many pods started out of order.
-func startedOutOfOrder(status *v1alpha1.PodSequenceStatus) int {
-	if status.StartedOutOfOrder == nil {
-		return 0
-	}
-	return int(status.StartedOutOfOrder.Total)
+	overrides.Set(key, items...)
+	overriddenSince.Set(key, since)
 }
 
 // reasonIf counts the reason of a condition, if it is true.
@@ -176,17 +161,16 @@ func reasonIf(status *v1alpha1.PodSequenceStatus, condition, kind string) []cens
 
 // forgetCounted removes a sequence from the metrics.
 func forgetCounted(key types.NamespacedName) {
-	for _, counted := range []interface{ Forget(types.NamespacedName) }{phases, groups, degradedSequences, stalledSequences, earlyPods, overriddenSequences, overrides} {
+	for _, counted := range []*census.Census[types.NamespacedName]{phases, groups, degraded, stalled, overrides, earlyPods} {
 		counted.Forget(key)
 	}
-	inProgress.Forget(key)
-	byName.forget(key)
+	census.Problems.Set(kindOf(key), key.Namespace, key.Name, 0)
+	overriddenSince.Set(key, time.Time{})
+	inProgressSince.Set(key, time.Time{})
 }
 
 // countStatusError counts a status that could not be written.
-func countStatusError(key types.NamespacedName) {
-	statusWriteErrors.WithLabelValues(kindOf(key), namesInErrors.Of(key.Namespace)).Inc()
-}
+func countStatusError(key types.NamespacedName) { statusWriteErrors.WithLabelValues(kindOf(key)).Inc() }
 
 // observeProgress measures what a status says that the one before did not.
 func observeProgress(object metav1.Object, before, after v1alpha1.PodSequenceStatus, now time.Time) {

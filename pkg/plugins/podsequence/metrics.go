@@ -32,16 +32,15 @@ var (
 )
 
 // oldestPending is for pods that podsequence_oldest_held_pod_seconds leaves out: somebody waits for them too, and kube-scheduler's
-// own scheduler_pending_pods says neither where they are nor for how long they have waited.
-var oldestPending = census.NewAges("podsequence_oldest_pending_pod_seconds",
+// own scheduler_pending_pods does not say for how long they have waited.
+var oldestPending = census.NewAge("podsequence_oldest_pending_pod_seconds",
 	"Age in seconds of the oldest pod of this scheduler that has no node although no sequence holds it. Pods with a gate of another "+
 		"system do not count.",
-	func() map[census.Place]time.Time {
+	func() (oldest time.Time) {
 		holdersMu.Lock()
 		defer holdersMu.Unlock()
-		oldest := map[census.Place]time.Time{}
 		for _, h := range holders {
-			h.addPending(oldest)
+			oldest = census.Earlier(oldest, h.oldestPending())
 		}
 		return oldest
 	})
@@ -56,26 +55,24 @@ func Collectors() []prometheus.Collector {
 	return []prometheus.Collector{preEnqueueDuration, bindLatency, oldestPending}
 }
 
-// addPending finds when the oldest pod of each namespace was created that waits for a node and not for a sequence.
-func (h *holder) addPending(oldest map[census.Place]time.Time) {
+// oldestPending returns when the oldest pod was created that waits for a node and not for a sequence; zero if there is none.
+func (h *holder) oldestPending() (oldest time.Time) {
 	f := h.feeding.Load()
 	if f == nil {
-		return // a standby, whose cache may be empty; profiles may still be added
+		return oldest // a standby, whose cache may be empty; profiles may still be added
 	}
 	pods, err := h.pods.List(labels.Everything())
 	if err != nil {
-		return // a lister of a cache returns no error
+		return oldest // a lister of a cache returns no error
 	}
 	for _, pod := range pods {
 		if pod.Spec.NodeName != "" || pod.DeletionTimestamp != nil || !h.profiles.Has(pod.Spec.SchedulerName) ||
 			slices.ContainsFunc(pod.Spec.SchedulingGates, h.isOfAnother) || f.engine.Holds(pod) {
 			continue
 		}
-		place := census.Place{Namespace: pod.Namespace}
-		if first, any := oldest[place]; !any || pod.CreationTimestamp.Time.Before(first) {
-			oldest[place] = pod.CreationTimestamp.Time
-		}
+		oldest = census.Earlier(oldest, pod.CreationTimestamp.Time)
 	}
+	return oldest
 }
 
 // isOfAnother reports whether the gate is not ours to lift.

@@ -2,7 +2,6 @@ package podsequence
 
 import (
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -12,7 +11,6 @@ import (
 	"k8s.io/client-go/tools/cache"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
-	"example.com/podsequence/pkg/census"
 	"example.com/podsequence/pkg/sequence"
 	. "example.com/podsequence/test/harness/builders"
 )
@@ -45,17 +43,14 @@ func TestPendingPodsThatNoSequenceHolds(t *testing.T) {
 			args, err := parseArgs(nil)
 			require.NoError(t, err)
 			h := newHolder(args, listersv1.NewPodLister(pods), schedulerName)
-			oldest := map[census.Place]time.Time{}
-			h.addPending(oldest)
-			assert.Empty(t, oldest, "a standby does not know")
+			assert.True(t, h.oldestPending().IsZero(), "a standby does not know")
 
 			h.feeding.Store(&feeding{engine: engine})
-			h.addPending(oldest)
 			want := younger.CreationTimestamp.Time
 			if test.pending {
 				want = created.Time
 			}
-			assert.Equal(t, map[census.Place]time.Time{{Namespace: "shop"}: want}, oldest)
+			assert.Equal(t, want, h.oldestPending())
 		})
 	}
 }

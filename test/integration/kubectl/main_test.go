@@ -16,10 +16,7 @@ var shared *cluster.Cluster
 func TestMain(m *testing.M) {
 	flag.Parse()
 	gates, versions := cluster.NativePodGroups()
-	options := controlplane.Options{
-		Nodes: 2, FeatureGates: gates, RuntimeConfig: versions,
-		ExtraArgs: map[string][]string{controlplane.PodSequenceController: {"--metrics-sequence-names"}},
-	}
+	options := controlplane.Options{Nodes: 2, FeatureGates: gates, RuntimeConfig: versions}
 	cluster.Main(m, 6, options, func(c *cluster.Cluster) error {
 		shared = c
 		return nil

@@ -65,9 +65,9 @@ func TestPodsThatStartedBeforeTheirSequenceAreReported(t *testing.T) {
 	restart := "To start them in order, run: kubectl rollout restart deployment/app -n " + s.Namespace + ". "
 	assert.Equal(t, started+restart+"To prevent it next time, add the label podsequence.example.com/sequence: shop to the pod templates", condition.Message)
 	assert.Equal(t, metav1.ConditionTrue, condition.Status)
-	metric := fmt.Sprintf(`podsequence_sequence_pods_started_out_of_order{kind="PodSequence",name="shop",namespace="%s"}`, s.Namespace)
-	s.awaitMetric(metric, 3)
-	s.awaitMetric(s.here(`podsequence_pods_started_out_of_order{kind="PodSequence",name="",`), 3)
+	metric := s.here(`podsequence_objects_with_problems{kind="PodSequence",`)
+	s.awaitMetric(metric, 1)
+	s.awaitMetric(`podsequence_pods_started_out_of_order{kind="PodSequence"}`, 3)
 	s.awaitSaid([]string{"why", early[0]}, "pod "+early[0], "StartedOutOfOrder: in PodSequence "+s.Namespace+"/shop: "+started+restart)
 	s.awaitSaid([]string{"why", "podsequence/shop"}, "StartedOutOfOrder: "+started+restart)
 	s.awaitSaid([]string{"get"}, "shop", "StartedOutOfOrder: 3 pods of PodSequence "+s.Namespace+"/shop started while a group")
