@@ -1,6 +1,9 @@
 package v1alpha1
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
 
 // SequenceMemory is what podsequence-scheduler and podsequence-controller must not forget when they restart. It is for these programs
 // only: its form may change with every release.
@@ -37,4 +40,17 @@ type GroupMemory struct {
 	// counts from then at the earliest.
 	// +optional
 	LostAt *metav1.Time `json:"lostAt,omitempty"`
+}
+
+// GroupPass is the record that a group was passed.
+type GroupPass struct {
+	// The UID of the sequence that recorded it. A pass that a backup tool restored to a sequence with another UID does not count.
+	UID types.UID `json:"uid"`
+
+	// When the group was passed.
+	At metav1.Time `json:"at"`
+
+	// Whether it was passed because its timeout was over, with onTimeout Continue, and not because it was ready.
+	// +optional
+	TimedOut bool `json:"timedOut,omitempty"`
 }

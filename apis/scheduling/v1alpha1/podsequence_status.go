@@ -33,6 +33,7 @@ const (
 	ReasonGroupNotReady       = "GroupNotReady"
 	ReasonWaitDuration        = "WaitDuration"
 	ReasonConfirming          = "Confirming"
+	ReasonRecording           = "Recording"
 	ReasonPodsReadyTimeout    = "PodsReadyTimeout"
 	ReasonPodFailed           = "PodFailed"
 	ReasonJobFailed           = "JobFailed"
@@ -93,6 +94,9 @@ const MaxListedNodes = 256
 // MaxListedPods is where lists of pod names in status are cut; the message tells of the cut.
 const MaxListedPods = 100
 
+// MaxPasses is how many passes status can hold. Those of groups that are not defined any more leave when the controller writes next.
+const MaxPasses = 128
+
 // MaxFailures is how many members that failed a sequence remembers.
 const MaxFailures = 64
 
@@ -146,6 +150,15 @@ type PodSequenceStatus struct {
 	// +listType=atomic
 	// +kubebuilder:validation:MaxItems=64
 	Groups []GroupStatus `json:"groups,omitempty"`
+
+	// Which groups were passed, by the hash of the definition of the group and of the groups that it waits for. Pods are released by
+	// what this says, and not by what the programs remember. An entry counts while its hash and its UID do. Either of
+	// podsequence-scheduler and podsequence-controller writes one, before it releases anything by it. Only for scope Cluster and
+	// mode BootstrapOnly, and not in a dry run: elsewhere what is ready now counts.
+	// +optional
+	// +mapType=granular
+	// +kubebuilder:validation:MaxProperties=128
+	Passes map[string]GroupPass `json:"passes,omitempty"`
 
 	// The Jobs and the pods without a controller that failed in groups by label that are not passed, at most 64. A
 	// failure stays on record, also when the object is deleted, until an object of its name is created again, a Job of the group
@@ -325,8 +338,8 @@ type GroupStatus struct {
 	// +optional
 	SatisfiedAt *metav1.Time `json:"satisfiedAt,omitempty"`
 
-	// When the group was passed: groups that wait for it did not have to wait for it from then on. Together with hash
-	// it is the permanent record of the pass.
+	// When the group was passed: groups that wait for it did not have to wait for it from then on. In mode BootstrapOnly
+	// passes has the record that counts.
 	// +optional
 	PassedAt *metav1.Time `json:"passedAt,omitempty"`
 

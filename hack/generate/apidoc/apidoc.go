@@ -115,6 +115,8 @@ func describeFields(page *strings.Builder, path string, object *apiextensionsv1.
 		inner, innerPath := &field, fieldPath
 		if field.Items != nil {
 			inner, innerPath = field.Items.Schema, fieldPath+"[]"
+		} else if values := field.AdditionalProperties; values != nil && values.Schema != nil && values.Schema.Type == "object" {
+			inner, innerPath = values.Schema, fieldPath+"[]"
 		}
 		fmt.Fprintf(page, "| `%s` | %s | %s | %s |\n", strings.TrimPrefix(fieldPath, "."), typeOf(&field, innerPath), defaulted, meaning(&field, inner))
 		if embedded[innerPath] == "" && embedded[fieldPath] == "" {

@@ -45,6 +45,8 @@ func checkDescription(t *testing.T, path, name string, field *apiextensionsv1.JS
 	inner := field
 	if field.Items != nil {
 		inner = field.Items.Schema
+	} else if field.AdditionalProperties != nil {
+		inner = field.AdditionalProperties.Schema
 	}
 	if name == "conditions" {
 		return // their fields are those of meta/v1
