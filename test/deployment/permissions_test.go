@@ -18,35 +18,47 @@ import (
 
 // unused are permissions that this test's course of events does not need, and why they are granted all the same.
 var unused = map[string]string{
-	"podsequence-controller: list pods":                                           fallback,
-	"podsequence-controller: list podsequences.scheduling.example.com":            fallback,
-	"podsequence-controller: list replicasets.apps":                               fallback,
-	"podsequence-controller: list deploymentcoordinations.apps.containerinfra.nl": fallback + "; and those that overlap are listed afresh",
-	"podsequence-controller: list sequentialjobs.batch.example.com":               fallback,
-	"podsequence-controller: list jobs.batch":                                     fallback,
-	"podsequence-controller: update sequentialjobs/finalizers.batch.example.com":  "owners that block deletion may only be named by who may finalize them",
-	"podsequence-controller: patch events.events.k8s.io":                          series,
-	"podsequence-controller: patch events in podsequence-system":                  series,
-	"podsequence-scheduler: list podsequences.scheduling.example.com":             fallback,
-	"podsequence-controller: list " + definition:                                  fallback,
-	"podsequence-controller: list " + clusterDefinition:                           fallback,
-	"podsequence-controller: list clusterpodsequences.scheduling.example.com":     fallback,
-	"podsequence-controller: list " + coschedulingDefinition:                      fallback,
-	"podsequence-controller: list " + nativeService:                               fallback,
-	"podsequence-controller: list " + sequentialJobDefinition:                     fallback,
-	"podsequence-controller: list " + coordinationDefinition:                      fallback,
-	"podsequence-controller: list statefulsets.apps":                              fallback,
-	"podsequence-scheduler: list " + definition:                                   fallback,
-	"podsequence-scheduler: list " + clusterDefinition:                            fallback,
-	"podsequence-scheduler: list clusterpodsequences.scheduling.example.com":      fallback,
-	"podsequence-scheduler: list deployments.apps":                                fallback,
-	"podsequence-scheduler: list daemonsets.apps":                                 fallback,
-	"podsequence-scheduler: list jobs.batch":                                      fallback,
-	"podsequence-controller: list daemonsets.apps":                                fallback,
-	"podsequence-controller: list replicationcontrollers":                         fallback,
-	"podsequence-controller: list namespaces":                                     fallback,
-	"podsequence-controller: list nodes":                                          fallback,
-	"podsequence-controller: list " + aggregatedRole:                              fallback,
+	"podsequence-controller: list pods":                                               fallback,
+	"podsequence-controller: list podsequences.scheduling.example.com":                fallback,
+	"podsequence-controller: list replicasets.apps":                                   fallback,
+	"podsequence-controller: list deploymentcoordinations.apps.containerinfra.nl":     fallback + "; and those that overlap are listed afresh",
+	"podsequence-controller: list sequentialjobs.batch.example.com":                   fallback,
+	"podsequence-controller: list jobs.batch":                                         fallback,
+	"podsequence-controller: update sequentialjobs/finalizers.batch.example.com":      "owners that block deletion may only be named by who may finalize them",
+	"podsequence-controller: patch events.events.k8s.io":                              series,
+	"podsequence-controller: patch events in podsequence-system":                      series,
+	"podsequence-scheduler: list podsequences.scheduling.example.com":                 fallback,
+	"podsequence-controller: list " + definition:                                      fallback,
+	"podsequence-controller: list " + clusterDefinition:                               fallback,
+	"podsequence-controller: list clusterpodsequences.scheduling.example.com":         fallback,
+	"podsequence-controller: list " + coschedulingDefinition:                          fallback,
+	"podsequence-controller: list " + nativeService:                                   fallback,
+	"podsequence-controller: list " + sequentialJobDefinition:                         fallback,
+	"podsequence-controller: list " + coordinationDefinition:                          fallback,
+	"podsequence-controller: list statefulsets.apps":                                  fallback,
+	"podsequence-scheduler: list " + definition:                                       fallback,
+	"podsequence-scheduler: list " + clusterDefinition:                                fallback,
+	"podsequence-scheduler: list clusterpodsequences.scheduling.example.com":          fallback,
+	"podsequence-scheduler: list deployments.apps":                                    fallback,
+	"podsequence-scheduler: list daemonsets.apps":                                     fallback,
+	"podsequence-scheduler: list jobs.batch":                                          fallback,
+	"podsequence-controller: list daemonsets.apps":                                    fallback,
+	"podsequence-controller: list replicationcontrollers":                             fallback,
+	"podsequence-controller: list namespaces":                                         fallback,
+	"podsequence-controller: list nodes":                                              fallback,
+	"podsequence-controller: list " + aggregatedRole:                                  fallback,
+	"podsequence-scheduler: patch podsequences/status.scheduling.example.com":         eitherOfBoth,
+	"podsequence-scheduler: patch clusterpodsequences/status.scheduling.example.com":  eitherOfBoth,
+	"podsequence-scheduler: get deployments.apps":                                     eitherOfBoth,
+	"podsequence-scheduler: get daemonsets.apps":                                      eitherOfBoth,
+	"podsequence-scheduler: get jobs.batch":                                           eitherOfBoth,
+	"podsequence-controller: patch podsequences/status.scheduling.example.com":        eitherOfBoth,
+	"podsequence-controller: patch clusterpodsequences/status.scheduling.example.com": eitherOfBoth,
+	"podsequence-controller: get daemonsets.apps":                                     eitherOfBoth,
+	"podsequence-controller: get deployments.apps":                                    eitherOfBoth,
+	"podsequence-controller: get replicasets.apps":                                    eitherOfBoth,
+	"podsequence-controller: get statefulsets.apps":                                   eitherOfBoth,
+	"podsequence-controller: get replicationcontrollers":                              eitherOfBoth,
 }
 
 const (
@@ -60,7 +72,9 @@ const (
 	nativeService          = "apiservices.apiregistration.k8s.io v1beta1.scheduling.k8s.io"
 
 	fallback = "API servers that cannot stream a list as a watch are asked for it plainly"
-	series   = "an event that happens again counts up the one that is there"
+	// eitherOfBoth is what a program needs to record that a group was passed.
+	eitherOfBoth = "either of both programs looks at the workloads of a group and records that it was passed, whichever is first"
+	series       = "an event that happens again counts up the one that is there"
 )
 
 // The course of events needs each kind of write that the programs make, and each thing that they read.
