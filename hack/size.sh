@@ -5,7 +5,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-core=(sequence feed plugins controllers/podsequence podwriter objectwatch objects podgroupwatch definitions statusbudget census)
+core=(sequence feed record plugins controllers/podsequence podwriter objectwatch objects podgroupwatch definitions statusbudget census)
 slack=100
 
 # Each package with its size, and all together.

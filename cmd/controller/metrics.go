@@ -16,6 +16,7 @@ import (
 	"example.com/podsequence/pkg/objectwatch"
 	"example.com/podsequence/pkg/podgroupwatch"
 	"example.com/podsequence/pkg/podwriter"
+	"example.com/podsequence/pkg/record"
 	"example.com/podsequence/pkg/servertime"
 )
 
@@ -36,7 +37,7 @@ func init() {
 
 // serveEngine adds the metrics of the engine. A controller without one would report forever that it is not synced.
 func serveEngine() error {
-	for _, collector := range feed.Collectors() {
+	for _, collector := range append(feed.Collectors(), record.Collectors()...) {
 		if err := metrics.Registry.Register(collector); err != nil {
 			return fmt.Errorf("register metrics of the engine: %w", err)
 		}

@@ -66,9 +66,8 @@ func (c clients) of(version schema.GroupVersion) (rest.Interface, error) {
 	return client, nil
 }
 
-// askingClient is for asking what there is. The barrier bounds how much is asked: to be slowed down further would only keep
-// pods waiting.
-func askingClient(config *rest.Config) (metadata.Interface, error) {
+// listingClient is for asking what there is. Whoever asks shares lists: to be slowed down further would only keep pods waiting.
+func listingClient(config *rest.Config) (metadata.Interface, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.RateLimiter = -1, nil
 	client, err := metadata.NewForConfig(config)

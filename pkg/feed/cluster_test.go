@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
 )
 
@@ -155,23 +154,19 @@ func selects(selector string, stored object) bool {
 	return fields.ParseSelectorOrDie(selector).Matches(fields.Set{"spec.nodeName": pod.Spec.NodeName, "status.phase": string(pod.Status.Phase)})
 }
 
-// metadata is what askedKind.list asks.
-func (k *storedKind) metadata(_ context.Context, namespace string) (listing, error) {
+// newest returns the newest version of any object.
+func (k *storedKind) newest() (newest string, err error) {
 	k.server.answer()
 	defer k.server.answer() // not while it is locked
 	k.server.mu.Lock()
 	defer k.server.mu.Unlock()
 	if k.broken {
-		return listing{}, apierrors.NewServiceUnavailable("broken")
+		return "", apierrors.NewServiceUnavailable("broken")
 	}
-	found := listing{version: strconv.Itoa(k.server.version), uids: sets.Set[types.UID]{}}
-	for key, stored := range k.at(k.server.version) {
-		if namespace == "" || key.Namespace == namespace {
-			found.uids.Insert(stored.GetUID())
-			found.newest = latest(found.newest, stored.GetResourceVersion())
-		}
+	for _, stored := range k.at(k.server.version) {
+		newest = latest(newest, stored.GetResourceVersion())
 	}
-	return found, nil
+	return newest, nil
 }
 
 // lateWatch brings what is written when the test says so.

@@ -7,9 +7,6 @@
 //
 //   - The whole list. A handler gets a relist object by object, those that are gone first, and is not told where it ends. The engine
 //     would see pods together in states they never had together.
-//   - The version of the list. The engine's questions are about everything up to a version, see position. An informer's store has
-//     one, but the handlers run behind it, in goroutines of their own.
-//   - Bookmarks. Only the store notes them. The watch of a kind of which nothing changes would seem behind until something does.
 //   - The version of a removal that a relist finds. A handler gets the last known object, with the version that it had.
 //   - The longest pause after a failure. It is 30 seconds; pods wait meanwhile, so here it is 5.
 //
@@ -34,9 +31,7 @@
 //     or the watch noted to have brought it, in one step under the lock that also guards what is of interest. The list is not
 //     older than what the watch had brought when the namespace was of interest already.
 //  2. In a complete namespace the engine knows, of each kind, what there was at the version of the list, and all later events up
-//     to where the watch has come. Where a watch has come therefore says the same of it as if it had always been of interest,
-//     and the barrier needs to know nothing of all this. Pods that wait for a node are not listed: of these the engine knows
-//     anyway what the watch has brought.
+//     to where the watch has come. Pods that wait for a node are not listed: of these the engine knows anyway what the watch has brought.
 //  3. An object that is gone does not come back: an event that is not newer than the list is dropped, a deletion never is, and
 //     what was deleted while a list was under way is not taken from it. An event of a pod that waits for a node is not dropped:
 //     such a pod may be known until the watch brings its deletion.
@@ -49,6 +44,11 @@
 //     interest_cluster.go.
 //  7. When a watch has a gap, the namespaces of interest are listed anew, and take the place of what the engine knows in one
 //     step. No namespace becomes complete meanwhile, and those that are being listed are listed once more.
+//
+// # What the watches may lack
+//
+// Each kind has a watch of its own, and one may be behind another. The feed does not wait for any: pkg/record looks at what a group counts
+// before it records that the group was passed. Only who lifts a gate waits until the engine knows all sequences that there are, see CatchUp.
 package feed
 
 import (
@@ -59,6 +59,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
@@ -77,23 +78,21 @@ type Feed struct {
 	engine *sequence.Engine
 	sink   func(sequence.Changes)
 	opened func() // nil if nobody wants to know
+	// advanced is called when KeptBack may give another answer.
+	advanced func()
 
 	// world are the kinds that the engine must know before it hears of sequences.
-	world     []watchedKind
-	sequences [2]*sequenceKind // PodSequences and ClusterPodSequences
+	world      []watchedKind
+	namespaces watchedKind
+	sequences  [2]*sequenceKind // PodSequences and ClusterPodSequences
 
 	scoped   []scopedKind // those of world that the engine gets only in namespaces of interest
 	interest *interest
-	deferred []deferredConfirm // guarded by deliver
-	gathers  chan struct{}     // has a token for every request about a namespace that has become of interest
+	gathers  chan struct{} // has a token for every request about a namespace that has become of interest
 
-	versions *versions
-	compared []comparedKind
-	asked    []*askedKind // pods and workloads
-	// askedNamespaces are Namespaces, to be asked about.
-	askedNamespaces *askedKind
-	barrier         *barrier
-	consents        *knownKind // Namespaces
+	// newestOf lists metadata, see newestOf.
+	newestOf func(ctx context.Context, resource schema.GroupVersionResource, options metav1.ListOptions) (newest string, err error)
+	lists    *freshLists
 
 	// state is why the engine does not know enough yet; nil once it does.
 	state atomic.Pointer[string]
@@ -115,7 +114,7 @@ type Options struct {
 	Sink func(sequence.Changes)
 	// Opened, if set, is called each time when the engine has come to know everything. It must not block.
 	Opened func()
-	// Advanced, if set, is called when CaughtUp may give another answer than before. Calls may overlap.
+	// Advanced, if set, is called when fewer pods may be kept back than before, see KeptBack. Calls may overlap.
 	Advanced func()
 	// ClusterScopeOnly makes the feed watch no nodes: the engine must be configured alike.
 	ClusterScopeOnly bool
@@ -142,48 +141,36 @@ func New(config *rest.Config, engine *sequence.Engine, options Options) (*Feed, 
 	if err != nil {
 		return nil, err
 	}
-	metadata, err := askingClient(config)
+	client, err := listingClient(config)
 	if err != nil {
 		return nil, err
 	}
 
 	f := &Feed{
-		engine: engine, sink: options.Sink,
-		clock: options.Clock, rearm: make(chan struct{}, 1), opened: options.Opened,
+		engine: engine, sink: options.Sink, newestOf: newestOf(client), lists: newFreshLists(),
+		clock: options.Clock, rearm: make(chan struct{}, 1), opened: options.Opened, advanced: options.Advanced,
 	}
-	f.versions = newVersions(f.splitStorage)
 	f.gathers = make(chan struct{}, gathersAtOnce)
 	if f.world, err = f.podsAndWorkloads(clients); err != nil {
 		return nil, err
 	}
 	f.interest = newInterest(len(f.scoped))
 	f.interest.installation = engine.InstallationNamespace()
-	for _, kind := range f.world {
-		f.asked = append(f.asked, asked(metadata, engine, kind))
-	}
 	if !options.ClusterScopeOnly {
 		f.world = append(f.world, f.nodes(core))
 	}
-	namespaces := f.namespaces(core)
-	f.world = append(f.world, namespaces)
-	for _, kind := range f.world {
-		f.compared = append(f.compared, comparedKindOf(metadata, kind.resource))
-	}
-	f.askedNamespaces = askedNamespaces(metadata, namespaces)
-	f.barrier = newBarrier(f.versions, engine.Moment)
-	pods := f.world[0].store.watch()
+	f.namespaces = f.watchedNamespaces(core)
+	f.world = append(f.world, f.namespaces)
 	for i, resource := range []schema.GroupVersionResource{v1alpha1.PodSequenceResource, v1alpha1.ClusterPodSequenceResource} {
-		kind := &sequenceKind{cluster: i == 1, resource: resource, watch: newPosition(resource.Resource, f.versions), compared: comparedKindOf(metadata, resource)}
+		kind := &sequenceKind{cluster: i == 1, resource: resource, watch: &position{resource: resource.Resource}}
 		if kind.definition, err = definitions.New(config, resource.GroupResource()); err != nil {
 			return nil, err
 		}
 		if kind.source, err = listWatchSequences(config, resource); err != nil {
 			return nil, err
 		}
-		kind.known = newKnownSequences(f.barrier, askedSequences(metadata, engine, kind), kind.cluster, pods, options.Advanced)
 		f.sequences[i] = kind
 	}
-	f.consents = newKnownNamespaces(f.barrier, f.askedNamespaces, pods, options.Advanced)
 	f.setState("has not begun to watch")
 	return f, nil
 }
@@ -197,61 +184,6 @@ func (f *Feed) Why() string {
 		return *why
 	}
 	return ""
-}
-
-// CaughtUp reports whether it is confirmed that the engine knows every PodSequence that there was when a pod was first seen and that
-// may hold it, and the consent and the labels of its namespace as they were then if they matter, see Engine.FirstSeen. If not, the
-// feed finds out, and calls Options.Advanced when more is known. A caller that has asked about a pod that the engine does not know
-// yet must then ask Engine.FirstSeen again.
-func (f *Feed) CaughtUp(pod sequence.Identity, seen sequence.FirstSeen) bool {
-	known := true
-	for _, kind := range f.sequences { // all at the same time, so that the pod does not wait longer
-		known = kind.known.knowsAllBeforeOrAsks(seen) && known
-	}
-	// Last: what is known may be kept back until its namespaces are complete.
-	if seen.AsksNamespaces || f.interest.kept.dependsOnNamespace(pod) {
-		known = f.consents.knowsAllBeforeOrAsks(seen) && known
-	}
-	_, held := f.interest.kept.holds(pod)
-	return known && !held
-}
-
-// CatchUp returns once the engine knows what CaughtUp speaks of. Then the pod's FirstSeen may be another: a PodSequence that
-// was not known before may ask for the consent of the pod's namespace. If a namespace must be listed first, which takes as long as
-// the API server refuses, it returns a channel that is closed when the caller should ask again.
-func (f *Feed) CatchUp(ctx context.Context, pod sequence.Identity, seen sequence.FirstSeen) (later <-chan struct{}, err error) {
-	for _, kind := range f.sequences {
-		if err := kind.known.await(ctx, seen); err != nil {
-			return nil, err
-		}
-	}
-	loosened := f.interest.kept.nextLoosened()
-	if seen.AsksNamespaces || f.interest.kept.dependsOnNamespace(pod) {
-		if err := f.consents.await(ctx, seen); err != nil {
-			return nil, err
-		}
-	}
-	if _, held := f.interest.kept.holds(pod); held {
-		return loosened, nil
-	}
-	return nil, nil
-}
-
-// WhyEarly says in words why CaughtUp does not say yes of a pod; empty if nothing is in the way but time.
-func (f *Feed) WhyEarly(pod sequence.Identity) string {
-	if why, _ := f.interest.kept.holds(pod); why != "" {
-		return why
-	}
-	return f.WhyUnconfirmed(pod.Namespace)
-}
-
-// WhyUnconfirmed says in words why nobody can tell at the moment whether everything is known of a namespace, or of PodSequences: what
-// cannot be listed, or which watch is behind. It is empty if nothing is in the way.
-func (f *Feed) WhyUnconfirmed(namespace string) string {
-	if why := f.interest.kept.whyIncomplete(namespace); why != "" {
-		return why
-	}
-	return f.barrier.whyUnconfirmed(namespace)
 }
 
 func (f *Feed) setState(why string) { f.state.Store(&why) }
@@ -290,13 +222,6 @@ func (f *Feed) Run(ctx context.Context) {
 	}
 
 	watches.StartWithContext(ctx, f.keepInterest)
-	watches.StartWithContext(ctx, f.barrier.run)
-	for _, kind := range f.sequences {
-		watches.StartWithContext(ctx, kind.known.run)
-	}
-	if f.consents != nil {
-		watches.StartWithContext(ctx, f.consents.run)
-	}
 	f.setState("it is not known yet whether the kinds PodSequence and ClusterPodSequence are installed")
 	for _, kind := range f.sequences {
 		kind.definition.MaxDelay, kind.definition.Failed = maxDelay, f.reportFailed(definitions.Resource)
@@ -318,37 +243,6 @@ func (f *Feed) reportFailed(name string) func(context.Context, error) {
 		klog.FromContext(ctx).Error(err, "Could not list and watch; held pods stay held, will retry", "resource", name)
 		f.setStateUnlessSynced(fmt.Sprintf("%s cannot be listed: %v", name, err))
 	}
-}
-
-// subjectOf is what a question of the engine is about.
-func (f *Feed) subjectOf(about sequence.Subject) subject {
-	confirm := func(moment uint64) {
-		f.apply(func() sequence.Changes {
-			if about.Kinds == sequence.OfNamespaces && f.deferConfirm(about, moment) {
-				return sequence.Changes{}
-			}
-			return f.engine.Confirm(about, moment)
-		})
-	}
-	s := subject{
-		name: "pods and workloads of namespace " + about.Namespace, consequence: "pods that become ready there do not count yet",
-		passed: func(m mark) { confirm(m.moment) },
-		listed: func(moment uint64, _ string) { confirm(moment) },
-	}
-	switch {
-	case about.Kinds == sequence.OfNamespaces:
-		s.name, s.consequence = "Namespaces", "pods that become ready in namespaces that a ClusterPodSequence selects do not count yet"
-		s.kinds = append(s.kinds, f.askedNamespaces)
-		return s
-	case about.Namespace == "":
-		s.name = "pods and workloads of all namespaces"
-	}
-	for _, kind := range f.asked {
-		if kind.kinds <= about.Kinds {
-			s.kinds = append(s.kinds, kind)
-		}
-	}
-	return s
 }
 
 // keepTime enters the time at each moment at which time alone changes something, until the context ends.

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 	cachetesting "k8s.io/client-go/tools/cache/testing"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"k8s.io/utils/clock"
@@ -28,27 +27,19 @@ import (
 // never wait for the sink, and must be answered by what the sink got.
 func TestQuestionsAreAnsweredWhileTheSinkActs(t *testing.T) {
 	engine := sequence.NewEngine(sequence.Config{SchedulerNames: []string{"podsequence-scheduler"}})
+	shop := MakeSequence("shop", "shop").UID("shop").Pods("Database", "db").Pods("Application", "app").Obj()
 	app := st.MakePod().Namespace("shop").Name("app").UID("app").SchedulerName("podsequence-scheduler").Obj()
 	pods, sequences, installed := cachetesting.NewFakeControllerSource(), cachetesting.NewFakeControllerSource(), cachetesting.NewFakeControllerSource()
 	f := &Feed{
 		engine: engine, interest: newInterest(0),
-		clock: clock.RealClock{}, rearm: make(chan struct{}, 1),
+		clock: clock.RealClock{}, rearm: make(chan struct{}, 1), advanced: func() {},
 	}
-	f.versions = newVersions(f.splitStorage)
-	f.barrier = newBarrier(f.versions, engine.Moment)
 	definedBy := [...]*cachetesting.FakeControllerSource{installed, cachetesting.NewFakeControllerSource()} // PodSequences alone
 	for i, resource := range []schema.GroupVersionResource{v1alpha1.PodSequenceResource, v1alpha1.ClusterPodSequenceResource} {
 		kind := &sequenceKind{
-			cluster: i == 1, resource: resource, source: sequences, watch: newPosition(resource.Resource, f.versions),
+			cluster: i == 1, resource: resource, source: sequences, watch: &position{resource: resource.Resource},
 			definition: definitions.NewWithSource(resource.GroupResource(), definedBy[i]),
 		}
-		none := &askedKind{
-			watch:    kind.watch,
-			list:     func(context.Context, string) (listing, error) { return listing{}, nil },
-			unlisted: func(string, sets.Set[types.UID], string) []types.UID { return nil },
-		}
-		kind.known = newKnownSequences(f.barrier, none, kind.cluster, newPosition("pods", f.versions), func() {})
-		kind.compared = comparedKind{resource.Resource, func(context.Context) (string, error) { return "1", nil }}
 		f.sequences[i] = kind
 	}
 	f.world = []watchedKind{{
@@ -59,14 +50,21 @@ func TestQuestionsAreAnsweredWhileTheSinkActs(t *testing.T) {
 	answers := make(chan answer, 100)
 	published := make(chan sequence.Changes, 100)
 	f.sink = func(changes sequence.Changes) {
+		if len(changes.Ripe) > 0 {
+			ripe, _ := engine.Ripe(changes.Ripe[0])
+			recorded := shop.DeepCopy()
+			recorded.ResourceVersion, recorded.Status.Passes = "1000", ripe.Passes
+			content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(recorded)
+			assert.NoError(t, err)
+			go f.Recorded(&unstructured.Unstructured{Object: content})
+		}
 		published <- changes
 		if len(changes.Released) == 0 {
 			return
 		}
 		answered := make(chan answer)
 		go func() {
-			f.CaughtUp(sequence.IdentityOf(app), sequence.FirstSeen{Version: "1000", Moment: 1000})
-			f.WhyUnconfirmed("shop")
+			f.KeptBack(sequence.IdentityOf(app))
 			f.Why()
 			answered <- answer{f.Synced(), engine.Decide(app).Held}
 		}()
@@ -84,8 +82,7 @@ func TestQuestionsAreAnsweredWhileTheSinkActs(t *testing.T) {
 		{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionTrue},
 	}
 	installed.Add(definition)
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(
-		MakeSequence("shop", "shop").UID("shop").Pods("Database", "db").Pods("Application", "app").Obj())
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(shop)
 	require.NoError(t, err)
 	sequences.Add(&unstructured.Unstructured{Object: content})
 	pods.Add(app)

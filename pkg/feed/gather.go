@@ -42,39 +42,6 @@ func (f *Feed) replaceSequences(kind *sequenceKind, all []sequence.Stored, versi
 	return f.engine.ReplaceSequences(known, version)
 }
 
-// deferredConfirm is an answer that the engine is not given before some namespaces are complete: what their Namespaces say is
-// kept back until then.
-type deferredConfirm struct {
-	about      sequence.Subject
-	moment     uint64
-	namespaces []*watchedNamespace
-}
-
-// deferConfirm keeps an answer about Namespaces back if any Namespace is. It reports whether it does.
-func (f *Feed) deferConfirm(about sequence.Subject, moment uint64) bool {
-	namespaces := f.interest.holding()
-	if len(namespaces) > 0 {
-		f.deferred = append(f.deferred, deferredConfirm{about, moment, namespaces})
-	}
-	return len(namespaces) > 0
-}
-
-// confirmDeferred gives the engine the answers that were kept back for namespaces that are complete, or of interest no more.
-func (f *Feed) confirmDeferred() {
-	waiting := f.deferred
-	f.deferred = nil
-	for _, answer := range waiting {
-		answer.namespaces = slices.DeleteFunc(answer.namespaces, func(ns *watchedNamespace) bool {
-			return ns.complete || f.interest.namespaces[ns.name] != ns
-		})
-		if len(answer.namespaces) > 0 {
-			f.deferred = append(f.deferred, answer)
-			continue
-		}
-		f.publish(f.engine.Confirm(answer.about, answer.moment))
-	}
-}
-
 // forgetAbandoned makes the engine forget namespaces that were abandoned: those that nothing speaks of any more before they
 // became complete. It also passes on what was held back until they were complete, such as PodSequences that are not allowed any
 // more.
@@ -92,11 +59,11 @@ func (f *Feed) forgetAbandoned() {
 			f.publish(f.engine.ApplyNamespace(ns.namespace))
 		}
 		if len(ns.held) > 0 {
-			f.publish(f.engine.ApplySequences(slices.Collect(maps.Values(ns.held)), f.versions.known()))
+			f.publish(f.engine.ApplySequences(slices.Collect(maps.Values(ns.held))))
 		}
 	}
 	if clusters := f.interest.takeClusters(); len(clusters) > 0 { // what one of them waited for is of interest no more
-		f.publish(f.engine.ApplySequences(clusters, f.versions.known()))
+		f.publish(f.engine.ApplySequences(clusters))
 	}
 	// The engine keeps what a sequence counts: only what it was just told may say that no sequence counts there any more.
 	for _, name := range forgotten {
@@ -120,9 +87,7 @@ func (f *Feed) keepInterest(ctx context.Context) {
 		}
 		f.deliver.Unlock()
 		if advanced {
-			for _, kind := range f.sequences {
-				kind.known.watchAdvanced()
-			}
+			f.advanced()
 		}
 		if len(queue) < manyNamespaces {
 			for i := range queue {
@@ -169,9 +134,6 @@ func (f *Feed) gather(ctx context.Context, namespaces []*watchedNamespace) {
 	f.step(func() sequence.Changes { return f.completeNamespaces(namespaces) })
 	f.deliver.Unlock()
 	f.open()
-	for _, kind := range f.sequences {
-		kind.known.watchAdvanced()
-	}
 }
 
 func (f *Feed) gatherKinds(ctx context.Context, namespaces []*watchedNamespace) error {
@@ -213,7 +175,7 @@ func (f *Feed) completeNamespaces(namespaces []*watchedNamespace) sequence.Chang
 			f.publish(f.engine.ApplyNamespace(namespace))
 		}
 	}
-	changes := f.engine.ApplySequences(append(held, f.interest.takeClusters()...), f.versions.known())
+	changes := f.engine.ApplySequences(append(held, f.interest.takeClusters()...))
 	f.interest.releaseWaitingPods(namespaces)
 	f.interest.settle()
 	return changes

@@ -253,20 +253,6 @@ func (i *interest) dropNamespaces(present map[string]struct{}, now time.Time) {
 	}
 }
 
-// holding returns the namespaces whose Namespace object the engine has not received yet.
-func (i *interest) holding() []*watchedNamespace {
-	if i.incomplete == 0 {
-		return nil
-	}
-	var holding []*watchedNamespace
-	for _, ns := range i.namespaces {
-		if ns.namespace != nil {
-			holding = append(holding, ns)
-		}
-	}
-	return holding
-}
-
 // setRequirement makes a namespace of interest that requires a sequence, though no sequence may speak of it: a pod that waits for one is
 // released if the Job that owns it is a hook that no order concerns, and the engine must know that Job.
 func (i *interest) setRequirement(name string, required bool, now time.Time) {

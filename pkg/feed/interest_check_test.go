@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing/synctest"
@@ -8,11 +9,13 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/watch"
 
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence"
 )
 
@@ -51,6 +54,9 @@ func (w *interestWorld) step() {
 		time.Sleep(time.Duration(w.IntN(30)) * time.Millisecond)
 	}
 	synctest.Wait()
+	if w.IntN(2) == 0 {
+		w.record()
+	}
 	for _, name := range slices.Sorted(keysOf(w.pods)) {
 		if pod := w.pods[name]; pod.Spec.NodeName == "" && w.mayBeScheduled(pod) {
 			w.schedule(pod)
@@ -107,11 +113,98 @@ func (w *interestWorld) mayBeScheduled(pod *corev1.Pod) bool {
 	case kept.hasClusters():
 		w.seen["not held for a ClusterPodSequence"]++
 	}
-	w.feed.deliver.Lock()
-	w.seen["confirmed late"] += len(w.feed.deferred)
-	w.feed.deliver.Unlock()
 	verdict := w.feed.engine.Verdict(pod.DeepCopy())
-	return !verdict.Held && w.feed.CaughtUp(identity, verdict.FirstSeen)
+	_, isKept := w.feed.KeptBack(identity)
+	return !verdict.Held && !isKept
+}
+
+// isLate reports whether the feed has not seen all of some kinds.
+func (w *interestWorld) isLate(kinds ...string) bool {
+	if w.feed == nil || !w.feed.Synced() {
+		return true
+	}
+	w.server.mu.Lock()
+	defer w.server.mu.Unlock()
+	for _, name := range kinds {
+		kind := w.server.kind(name)
+		seen := 0
+		if n := len(kind.watches); n > 0 {
+			seen = kind.watches[n-1].version
+		}
+		if len(kind.log) > 0 && kind.log[len(kind.log)-1].version > seen {
+			return true
+		}
+	}
+	return false
+}
+
+// record does what the recorder does: it looks at what there is, and writes the passes if the engine still says so.
+func (w *interestWorld) record() {
+	w.feed.deliver.Lock()
+	asked := w.asked
+	w.asked = sets.Set[types.NamespacedName]{}
+	w.feed.deliver.Unlock()
+	for key := range asked {
+		ripe, ok := w.feed.engine.Ripe(key)
+		if !ok {
+			continue
+		}
+		looked := sequence.Looked{}
+		for _, workload := range ripe.Workloads {
+			if job := w.jobs[workload.Name]; job != nil && job.Namespace == workload.Namespace {
+				looked.Workloads = append(looked.Workloads, job.DeepCopy())
+			}
+		}
+		for _, pod := range w.pods {
+			if slices.Contains(ripe.PodNamespaces, pod.Namespace) {
+				looked.Pods = append(looked.Pods, metav1.PartialObjectMetadata{ObjectMeta: *pod.ObjectMeta.DeepCopy()})
+			}
+		}
+		if !w.feed.engine.Agrees(ripe, looked) || !w.writePasses(ripe) {
+			w.seen["not recorded yet"]++
+			w.feed.deliver.Lock()
+			w.asked.Insert(key)
+			w.feed.deliver.Unlock()
+			continue
+		}
+		w.seen["recorded"]++
+		for hash := range ripe.Passes {
+			if !w.ripe.Has(string(ripe.UID)+"/"+hash) && !w.mayMissWorkloads() {
+				w.Fatalf("seed %d: a pass of %s is recorded that never was\n%s", w.seed, key, w.history())
+			}
+		}
+	}
+}
+
+// mayMissWorkloads reports whether there is a Job of which nobody has told the feed: one that is created in the moment in which all others
+// become ready may be missed.
+func (w *interestWorld) mayMissWorkloads() bool { return w.isLate("jobs", "namespaces") }
+
+// writePasses writes passes, if the sequence is still what the engine knows.
+func (w *interestWorld) writePasses(ripe sequence.Ripe) bool {
+	if ripe.Key.Namespace == "" {
+		cluster := w.clusters[ripe.Key.Name]
+		if cluster == nil || cluster.UID != ripe.UID || cluster.ResourceVersion != ripe.ResourceVersion {
+			return false
+		}
+		addPasses(&cluster.Status, ripe)
+		w.storeCluster(watch.Modified, cluster)
+		return true
+	}
+	ps := w.sequences[ripe.Key.Name]
+	if ps == nil || ps.UID != ripe.UID || ps.ResourceVersion != ripe.ResourceVersion {
+		return false
+	}
+	addPasses(&ps.Status, ripe)
+	w.writeSequence(watch.Modified, ps)
+	return true
+}
+
+func addPasses(status *v1alpha1.PodSequenceStatus, ripe sequence.Ripe) {
+	if status.Passes == nil {
+		status.Passes = map[string]v1alpha1.GroupPass{}
+	}
+	maps.Copy(status.Passes, ripe.Passes)
 }
 
 // schedule binds a pod, after a look whether it may be.
@@ -156,6 +249,7 @@ func (w *interestWorld) quiet() {
 		}
 		time.Sleep(10 * time.Second)
 		synctest.Wait()
+		w.record()
 	}
 	if !w.feed.Synced() {
 		w.Fatalf("seed %d: not everything is known: %s\n%s", w.seed, w.feed.Why(), w.history())
@@ -194,7 +288,7 @@ func (w *interestWorld) quiet() {
 }
 
 func (w *interestWorld) compare(namespace string, kind sequence.WorkloadKind, want sets.Set[types.UID]) {
-	known := sets.New(w.feed.engine.Unlisted(kind, namespace, nil, "1000000")...)
+	known := sets.New(w.feed.engine.KnownIn(kind, namespace)...)
 	if !known.Equal(want) {
 		w.Fatalf("seed %d: of namespace %s the engine knows %s %v, want %v\n%s", w.seed, namespace, kind, sets.List(known), sets.List(want), w.history())
 	}
@@ -202,7 +296,7 @@ func (w *interestWorld) compare(namespace string, kind sequence.WorkloadKind, wa
 
 // compareReleases checks that every pod is scheduled that an engine which starts now would release.
 func (w *interestWorld) compareReleases() {
-	fresh := &interestWorld{truth: sequence.NewEngine(ours())}
+	fresh := &interestWorld{truth: sequence.NewEngine(ours()), ripe: sets.Set[string]{}}
 	for _, namespace := range w.namespaces {
 		fresh.tell(fresh.truth.ApplyNamespace(namespace))
 	}

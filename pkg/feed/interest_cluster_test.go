@@ -28,7 +28,9 @@ func (w *interestWorld) changeAcross(name, namespace string) {
 		}
 	case 3:
 		if some != nil {
-			w.writeCluster(watch.Modified, w.newCluster(some.Name, some.Generation+1))
+			edited := w.newCluster(some.Name, some.Generation+1)
+			edited.Status = *some.Status.DeepCopy()
+			w.writeCluster(watch.Modified, edited)
 		}
 	default:
 		w.changeConsent(w.namespaces[namespace])
@@ -62,14 +64,10 @@ func (w *interestWorld) writeCluster(event watch.EventType, cluster *v1alpha1.Cl
 	if w.clusters[cluster.Name] = cluster; event == watch.Deleted {
 		delete(w.clusters, cluster.Name)
 	}
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(cluster)
-	if err != nil {
-		w.Fatal(err)
-	}
 	for _, namespace := range someNamespaces {
 		delete(w.selected, cluster.Name+"/"+namespace)
 	}
-	w.write(event, "clusterpodsequences", &unstructured.Unstructured{Object: content})
+	w.storeCluster(event, cluster)
 	w.selectNamespaces()
 }
 
@@ -143,4 +141,14 @@ func (w *interestWorld) tellClusters(fresh *interestWorld) {
 	for _, cluster := range w.clusters {
 		fresh.tell(fresh.truth.ApplyClusterSequence(cluster))
 	}
+}
+
+func (w *interestWorld) storeCluster(event watch.EventType, cluster *v1alpha1.ClusterPodSequence) {
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(cluster)
+	if err != nil {
+		w.Fatal(err)
+	}
+	stored := &unstructured.Unstructured{Object: content}
+	w.write(event, "clusterpodsequences", stored)
+	cluster.ResourceVersion = stored.GetResourceVersion()
 }

@@ -56,7 +56,7 @@ func TestInterestReleasesNothingEarlyAndForgets(t *testing.T) {
 	t.Log(seen)
 	for _, what := range []string{
 		"scheduled", "scheduled in a later group", "held while incomplete", "gaps", "forgotten", "complete", "scheduled in a later group across namespaces", "held for a ClusterPodSequence",
-		"not held while incomplete", "not held for a ClusterPodSequence", "confirmed late",
+		"not held while incomplete", "not held for a ClusterPodSequence", "recorded", "not recorded yet",
 	} {
 		if seen[what] == 0 {
 			t.Errorf("nothing was %s: these worlds show nothing", what)
@@ -102,7 +102,9 @@ type interestWorld struct {
 	reverted   map[string]bool                       // those that have had the same databases twice, and others in between
 	allowed    map[string]int                        // since which version each PodSequence counts
 	withdrawn  map[string]bool                       // those that were once allowed and then refused
-	created    map[string]int                        // the versions in which pods were created
+	created    map[string]int                        // the versions in which pods were created, if the feed knew all sequences and namespaces then
+	asked      sets.Set[types.NamespacedName]        // the sequences of which the feed's engine asked to record passes
+	ripe       sets.Set[string]                      // the passes that the truth has come to, by UID and hash
 }
 
 func newInterestWorld(t *testing.T, seed uint64, seen map[string]int) *interestWorld {
@@ -112,7 +114,7 @@ func newInterestWorld(t *testing.T, seed uint64, seen map[string]int) *interestW
 		namespaces: map[string]*corev1.Namespace{}, sequences: map[string]*v1alpha1.PodSequence{},
 		clusters: map[string]*v1alpha1.ClusterPodSequence{}, selected: map[string]int{},
 		earlier: map[string][]v1alpha1.ClusterPodGroup{}, reverted: map[string]bool{},
-		allowed: map[string]int{}, withdrawn: map[string]bool{}, created: map[string]int{},
+		allowed: map[string]int{}, withdrawn: map[string]bool{}, created: map[string]int{}, ripe: sets.Set[string]{}, asked: sets.Set[types.NamespacedName]{},
 	}
 	w.server = newAPIServer(seed)
 	for _, name := range someNamespaces {
@@ -124,6 +126,9 @@ func newInterestWorld(t *testing.T, seed uint64, seen map[string]int) *interestW
 	}
 	w.server.installKinds()
 	w.feed = feedOf(w.server)
+	w.feed.sink = func(changes sequence.Changes) {
+		w.asked.Insert(changes.Ripe...)
+	}
 	done := make(chan struct{})
 	quiet := klog.NewContext(t.Context(), logr.Discard())
 	go func() { defer close(done); w.feed.Run(quiet) }()
@@ -143,10 +148,11 @@ func feedOf(server *apiServer) *Feed {
 	engine := sequence.NewEngine(ours())
 	f := &Feed{
 		engine: engine, clock: clock.RealClock{}, rearm: make(chan struct{}, 1), sink: func(sequence.Changes) {},
-		gathers: make(chan struct{}, gathersAtOnce),
+		gathers: make(chan struct{}, gathersAtOnce), advanced: func() {}, lists: newFreshLists(),
 	}
-	f.versions = newVersions(f.splitStorage)
-	f.barrier = newBarrier(f.versions, engine.Moment)
+	f.newestOf = func(_ context.Context, resource schema.GroupVersionResource, _ metav1.ListOptions) (string, error) {
+		return server.kind(resource.Resource).newest()
+	}
 	pods, jobs := f.pods(), workloads[*batchv1.Job](f, sequence.KindJob)
 	pods.scope.list, pods.scope.watch = server.kind("pods").list, server.kind("pods").watch
 	jobs.scope.list, jobs.scope.watch = server.kind("jobs").list, server.kind("jobs").watch
@@ -154,53 +160,25 @@ func feedOf(server *apiServer) *Feed {
 	f.interest.installation = engine.InstallationNamespace()
 	namespaces := newObjectStore(f, f.applyNamespace, f.removeNamespace, f.replaceNamespaces)
 	f.world = []watchedKind{
-		{resource: corev1.SchemeGroupVersion.WithResource("pods"), source: pods.scope, object: &corev1.Pod{}, store: pods, kind: sequence.KindPod},
+		{resource: corev1.SchemeGroupVersion.WithResource("pods"), source: pods.scope, object: &corev1.Pod{}, store: pods},
 		{
 			resource: batchv1.SchemeGroupVersion.WithResource("jobs"), source: jobs.scope, object: &batchv1.Job{}, store: jobs,
-			kind: sequence.KindJob, kinds: sequence.OfWorkloads,
 		},
 		{resource: corev1.SchemeGroupVersion.WithResource("namespaces"), source: source{server.kind("namespaces")}, object: &corev1.Namespace{}, store: namespaces},
 	}
 	for _, kind := range f.world {
 		kind.store.watch().resource = kind.resource.Resource
 	}
-	for _, kind := range f.world[:2] {
-		f.asked = append(f.asked, &askedKind{
-			kinds: kind.kinds, watch: kind.store.watch(), list: server.kind(kind.resource.Resource).metadata,
-			unlisted: func(namespace string, listed sets.Set[types.UID], version string) []types.UID {
-				return engine.Unlisted(kind.kind, namespace, listed, version)
-			},
-			knowsAny: func(namespace string, uids []types.UID) bool { return engine.KnowsAny(kind.kind, namespace, uids) },
-		})
-	}
-	advanced := func() {}
+	f.namespaces = f.world[2]
 	for i, resource := range sequenceResources {
 		name := resource.Resource
 		kind := &sequenceKind{
-			cluster: i == 1, resource: resource, watch: newPosition(name, f.versions),
+			cluster: i == 1, resource: resource, watch: &position{resource: name},
 			definition: definitions.NewWithSource(resource.GroupResource(), source{server.kind("definition of " + name)}),
 			source:     source{server.kind(name)},
-			compared: comparedKind{name, func(context.Context) (string, error) {
-				server.mu.Lock()
-				defer server.mu.Unlock()
-				return strconv.Itoa(server.version), nil
-			}},
 		}
-		kind.known = newKnownSequences(f.barrier, &askedKind{
-			watch: kind.watch, list: server.kind(name).metadata,
-			unlisted: func(_ string, listed sets.Set[types.UID], version string) []types.UID {
-				return engine.UnlistedSequences(kind.cluster, listed, version)
-			},
-			knowsAny: func(_ string, uids []types.UID) bool { return engine.KnowsAnySequence(uids) },
-		}, kind.cluster, pods.position, advanced)
 		f.sequences[i] = kind
 	}
-	f.askedNamespaces = &askedKind{
-		watch: namespaces.position, list: server.kind("namespaces").metadata,
-		unlisted: func(string, sets.Set[types.UID], string) []types.UID { return nil },
-		knowsAny: func(string, []types.UID) bool { return false },
-	}
-	f.consents = newKnownNamespaces(f.barrier, f.askedNamespaces, pods.position, advanced)
 	f.setState("has not begun to watch")
 	return f
 }
@@ -235,15 +213,19 @@ func (w *interestWorld) write(event watch.EventType, kind string, stored object)
 		if gone {
 			w.tell(w.truth.RemoveSequence(keyOf(o), o.GetResourceVersion()))
 		} else {
-			w.tell(w.truth.ApplySequences([]sequence.Stored{ps}, o.GetResourceVersion()))
+			w.tell(w.truth.ApplySequences([]sequence.Stored{ps}))
 		}
 	}
 }
 
-// tell answers at once what the truth asks.
+// tell notes what the truth would pass.
 func (w *interestWorld) tell(changes sequence.Changes) {
-	for subject := range changes.Questions {
-		w.tell(w.truth.Confirm(subject, w.truth.Moment()))
+	for _, key := range changes.Ripe {
+		if ripe, ok := w.truth.Ripe(key); ok {
+			for hash := range ripe.Passes {
+				w.ripe.Insert(string(ripe.UID) + "/" + hash)
+			}
+		}
 	}
 }
 
@@ -252,7 +234,9 @@ func (w *interestWorld) writeSequence(event watch.EventType, ps *v1alpha1.PodSeq
 	if err != nil {
 		w.Fatal(err)
 	}
-	w.write(event, "podsequences", &unstructured.Unstructured{Object: content})
+	stored := &unstructured.Unstructured{Object: content}
+	w.write(event, "podsequences", stored)
+	ps.ResourceVersion = stored.GetResourceVersion()
 }
 
 // change changes something in the cluster.
@@ -325,7 +309,9 @@ func (w *interestWorld) createPod(namespace, name string) {
 	}
 	w.pods[name] = pod
 	w.write(watch.Added, "pods", pod)
-	w.created[name] = w.server.version
+	if w.created[name] = w.server.version; w.isLate("podsequences", "clusterpodsequences", "namespaces") {
+		w.created[name] = 0 // it may start before a sequence that nobody has seen yet
+	}
 }
 
 func (w *interestWorld) changePod() {

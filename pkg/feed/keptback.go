@@ -164,21 +164,6 @@ func (k *keptBack) nextLoosened() <-chan struct{} {
 	return k.loosened
 }
 
-// dependsOnNamespace reports whether the labels of the pod's namespace may decide whether the pod waits for a ClusterPodSequence.
-func (k *keptBack) dependsOnNamespace(pod sequence.Identity) bool {
-	k.mu.RLock()
-	defer k.mu.RUnlock()
-	if k.clusterCost > sequence.MaxMatchCost {
-		return true
-	}
-	for _, c := range k.clusters {
-		if c.interest.DependsOnNamespace(pod) {
-			return true
-		}
-	}
-	return false
-}
-
 // holds reports whether a sequence that is kept back may hold the pod. If the engine does not receive it for long, why says
 // so.
 func (k *keptBack) holds(pod sequence.Identity) (why string, holds bool) {
@@ -209,16 +194,6 @@ func (k *keptBack) whyWaits(key types.NamespacedName, c keptCluster) string {
 		if ns := k.incomplete[waits.name]; ns != nil && ns.why != "" {
 			return fmt.Sprintf("%s waits for namespace %s: %s", sequence.NameOf(key), waits.name, ns.why)
 		}
-	}
-	return ""
-}
-
-// whyIncomplete says why it takes long until a namespace is complete; empty if it does not.
-func (k *keptBack) whyIncomplete(name string) string {
-	k.mu.RLock()
-	defer k.mu.RUnlock()
-	if ns := k.incomplete[name]; ns != nil {
-		return ns.why
 	}
 	return ""
 }

@@ -102,7 +102,7 @@ func TestWhatEndsTheWaitForASequenceThatIsKeptBack(t *testing.T) {
 				w.settle()
 				pod := w.pod("red", "db-0", db)
 				require.True(t, w.waits(pod))
-				later, err := w.feed.CatchUp(w.Context(), pod.Identity, pod.seen())
+				later, err := w.feed.CatchUp(w.Context(), pod.Identity)
 				require.NoError(t, err)
 				require.NotNil(t, later, "the pod waits for a list")
 				synctest.Wait()
@@ -118,7 +118,7 @@ func TestWhatEndsTheWaitForASequenceThatIsKeptBack(t *testing.T) {
 				assert.Greater(t, w.advances.Load(), before, "who waits has to look again")
 				assert.False(t, w.waits(pod))
 				<-later
-				later, err = w.feed.CatchUp(w.Context(), pod.Identity, pod.seen())
+				later, err = w.feed.CatchUp(w.Context(), pod.Identity)
 				require.NoError(t, err)
 				assert.Nil(t, later, "it waits for nothing")
 				w.setBroken(false)
@@ -146,25 +146,6 @@ func TestASequenceIsNotKeptBackForANamespaceThatHasLeft(t *testing.T) {
 	})
 }
 
-// Whether a sequence that is kept back may hold a pod is asked of the labels that the pod's namespace had when the pod was created.
-func TestAPodWaitsForTheLabelsOfItsNamespaceThatASequenceWhichIsKeptBackMaySelect(t *testing.T) {
-	playKept(t, func(w *keptWorld) {
-		w.write(watch.Added, databasesOfRed())
-		w.settle()
-		w.writeNamespace(watch.Modified, "plain", map[string]string{"team": "red"})
-		pod, other := w.pod("plain", "db-0", map[string]string{"tier": "db"}), w.pod("plain", "web", nil)
-		w.settle("namespaces")
-		assert.True(t, w.waits(pod), "the label that its namespace has is not known yet")
-		assert.False(t, w.waits(other), "no label of its namespace matters")
-		w.settle()
-		assert.True(t, w.waits(pod), "its namespace is one of those that are listed")
-		assert.False(t, w.waits(other))
-		w.setBroken(false)
-		w.settle()
-		assert.False(t, w.waits(pod))
-	})
-}
-
 // What a Namespace says is kept back while a sequence waits for the namespace, but not that it requires a sequence.
 func TestANamespaceThatIsKeptBackRequiresASequence(t *testing.T) {
 	playKept(t, func(w *keptWorld) {
@@ -176,7 +157,7 @@ func TestANamespaceThatIsKeptBackRequiresASequence(t *testing.T) {
 			Name: "red", UID: "red", Annotations: map[string]string{v1alpha1.RequireSequenceAnnotation: v1alpha1.RequireSequence},
 		}})
 		w.settle()
-		require.NotEmpty(w, w.feed.interest.holding(), "the Namespace is kept back")
+		require.NotNil(w, w.feed.interest.namespaces["red"].namespace, "the Namespace is kept back")
 		require.True(w, pod.held())
 	})
 }
@@ -186,10 +167,10 @@ func TestWhyAPodWaitsForASequenceThatIsKeptBack(t *testing.T) {
 		w.write(watch.Added, acrossSequence(in("red"), in("blue")))
 		w.settle()
 		pod := w.pod("red", "db-0", map[string]string{"tier": "db"})
-		assert.Contains(t, w.feed.WhyEarly(pod.Identity), "pods and workloads of the namespace cannot be listed: broken")
+		assert.Contains(t, w.why(pod), "pods and workloads of the namespace cannot be listed: broken")
 		w.setBroken(false)
 		w.settle()
-		assert.Empty(t, w.feed.WhyEarly(pod.Identity))
+		assert.Empty(t, w.why(pod))
 	})
 	playKept(t, func(w *keptWorld) {
 		w.write(watch.Added, MakeSequence("red", "shop").UID("shop").Pods("Database", "db-1").Obj())
@@ -199,7 +180,7 @@ func TestWhyAPodWaitsForASequenceThatIsKeptBack(t *testing.T) {
 		w.write(watch.Added, acrossSequence(in("red"), in("blue")))
 		w.settle()
 		pod := w.pod("red", "db-0", map[string]string{"tier": "db"})
-		assert.Contains(t, w.feed.WhyEarly(pod.Identity), "ClusterPodSequence new waits for namespace blue: pods and workloads of the namespace cannot be listed: broken")
+		assert.Contains(t, w.why(pod), "ClusterPodSequence new waits for namespace blue: pods and workloads of the namespace cannot be listed: broken")
 	})
 }
 
@@ -209,7 +190,7 @@ type keptWorld struct {
 	*testing.T
 	server   *apiServer
 	feed     *Feed
-	advances atomic.Int64 // both kinds of sequences count
+	advances atomic.Int64
 }
 
 // playKept runs a story with a feed that watches the namespaces red, blue and plain, and those of the system.
@@ -221,7 +202,7 @@ func playKept(t *testing.T, story func(w *keptWorld)) {
 		}
 		w.server.installKinds()
 		w.feed = feedOf(w.server)
-		w.feed.sequences[0].known.advanced = func() { w.advances.Add(1) }
+		w.feed.advanced = func() { w.advances.Add(1) }
 		ctx, cancel := context.WithCancel(klog.NewContext(t.Context(), logr.Discard()))
 		done := make(chan struct{})
 		go func() { defer close(done); w.feed.Run(ctx) }()
@@ -272,7 +253,6 @@ func (w *keptWorld) write(event watch.EventType, stored object) {
 // keptPod is a pod that is asked about.
 type keptPod struct {
 	sequence.Identity
-	seen func() sequence.FirstSeen
 	held func() bool
 }
 
@@ -288,17 +268,19 @@ func (w *keptWorld) pod(namespace, name string, labels map[string]string) keptPo
 	synctest.Wait()
 	return keptPod{
 		Identity: sequence.IdentityOf(pod),
-		seen:     func() sequence.FirstSeen { return w.feed.engine.FirstSeen(pod) },
 		held:     func() bool { return w.feed.engine.Decide(pod).Held },
 	}
 }
 
-// waits reports whether the pod waits for anything to be known, when there was time to find out.
+// waits reports whether the pod waits for a sequence that is kept back, and why says why that takes long.
 func (w *keptWorld) waits(pod keptPod) bool {
-	w.feed.CaughtUp(pod.Identity, pod.seen())
-	time.Sleep(10 * time.Second)
-	synctest.Wait()
-	return !w.feed.CaughtUp(pod.Identity, pod.seen())
+	_, kept := w.feed.KeptBack(pod.Identity)
+	return kept
+}
+
+func (w *keptWorld) why(pod keptPod) string {
+	why, _ := w.feed.KeptBack(pod.Identity)
+	return why
 }
 
 // databasesOfRed returns a sequence with databases in namespaces with a label, and one named pod after them.

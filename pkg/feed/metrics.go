@@ -13,30 +13,11 @@ var (
 		Help:           "Failed lists and watches of the objects that decisions depend on, by resource. While they fail, waiting pods stay held.",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"resource"})
-	confirmDuration = metrics.NewHistogram(&metrics.HistogramOpts{
-		Subsystem:      "podsequence",
-		Name:           "confirm_duration_seconds",
-		Help:           "Seconds to check that no change was missed, before a group counts as ready or a new pod is scheduled.",
-		Buckets:        metrics.ExponentialBuckets(0.001, 2, 15),
-		StabilityLevel: metrics.ALPHA,
-	})
 	eventDuration = metrics.NewHistogram(&metrics.HistogramOpts{
 		Subsystem:      "podsequence",
 		Name:           "event_duration_seconds",
 		Help:           "Seconds to process one event. Events of all namespaces are processed one after another; the queue of the scheduler does not wait for them.",
 		Buckets:        metrics.ExponentialBuckets(0.00001, 4, 10),
-		StabilityLevel: metrics.ALPHA,
-	})
-	lists = metrics.NewCounterVec(&metrics.CounterOpts{
-		Subsystem:      "podsequence",
-		Name:           "confirm_lists_total",
-		Help:           "Lists of metadata that were made to check that no change was missed, by resource.",
-		StabilityLevel: metrics.ALPHA,
-	}, []string{"resource"})
-	splitStorage = metrics.NewGauge(&metrics.GaugeOpts{
-		Subsystem:      "podsequence",
-		Name:           "split_storage",
-		Help:           "1 if resource versions of different kinds cannot be compared, because they are stored in more than one etcd. Each check that no change was missed then takes lists.",
 		StabilityLevel: metrics.ALPHA,
 	})
 	engineSynced = metrics.NewGauge(&metrics.GaugeOpts{
@@ -66,13 +47,13 @@ var (
 )
 
 func init() {
-	legacyregistry.MustRegister(watchErrors, confirmDuration, eventDuration, lists, splitStorage, engineSynced, unreadableSequences, namespacesOfInterest, podsReleased)
+	legacyregistry.MustRegister(watchErrors, eventDuration, engineSynced, unreadableSequences, namespacesOfInterest, podsReleased)
 }
 
 // Collectors are this package's metrics, for a program that does not serve Kubernetes' registry.
 func Collectors() []prometheus.Collector {
 	return []prometheus.Collector{
-		watchErrors.CounterVec, confirmDuration, eventDuration, lists.CounterVec, splitStorage, engineSynced,
+		watchErrors.CounterVec, eventDuration, engineSynced,
 		unreadableSequences.GaugeVec, namespacesOfInterest, podsReleased, holdDuration, heldPods{}, oldestHeldPod,
 	}
 }

@@ -29,7 +29,7 @@ type objectStore[T metav1.Object] struct {
 
 func newObjectStore[T metav1.Object](f *Feed, apply, remove func(T) sequence.Changes, replace func([]T, string) sequence.Changes) *objectStore[T] {
 	return &objectStore[T]{
-		feed: f, position: newPosition("", f.versions), apply: apply, remove: remove, replace: replace, decode: as[T], first: make(chan struct{}),
+		feed: f, position: &position{}, apply: apply, remove: remove, replace: replace, decode: as[T], first: make(chan struct{}),
 	}
 }
 
@@ -39,16 +39,7 @@ func (s *objectStore[T]) Update(obj any) error    { return s.enter(obj, false) }
 func (s *objectStore[T]) listed() <-chan struct{} { return s.first }
 func (s *objectStore[T]) watch() *position        { return s.position }
 
-func (s *objectStore[T]) Delete(obj any) error {
-	defer s.position.removed()
-	return s.enter(obj, true)
-}
-
-// Bookmark notes how far the watch has come.
-func (s *objectStore[T]) Bookmark(resourceVersion string) error {
-	s.position.advanceByBookmark(resourceVersion)
-	return nil
-}
+func (s *objectStore[T]) Delete(obj any) error { return s.enter(obj, true) }
 
 // Transformer returns the function with which a reflector trims what it lists; nil if the store trims nothing.
 func (s *objectStore[T]) Transformer() cache.TransformFunc {
@@ -76,7 +67,7 @@ func (s *objectStore[T]) enter(obj any, deleted bool) error {
 	version := object.GetResourceVersion()
 	enter := s.applierFor(object, deleted)
 	if enter == nil {
-		s.position.advanceByBookmark(version)
+		s.position.advance(version)
 		return nil
 	}
 	if s.intern != nil {
@@ -102,7 +93,6 @@ func (s *objectStore[T]) Replace(list []any, resourceVersion string) error {
 	if err != nil {
 		return err
 	}
-	defer s.position.removed()
 	s.feed.deliver.Lock()
 	if s.scope != nil {
 		objects = s.scope.relisted(objects)

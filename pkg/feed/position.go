@@ -4,71 +4,27 @@ import (
 	"context"
 	"fmt"
 	"sync"
-	"sync/atomic"
+
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
 // position is how far the watch of one kind has come: the engine knows what it has brought.
-//
-// mu guards version, waiting and dropped. It is the innermost lock.
 type position struct {
 	resource string // for messages
-	versions *versions
 
 	mu      sync.Mutex
 	version string
-	waiting map[*versionWaiter]struct{} // those that this watch is behind
-	dropped chan struct{}               // closed when something was removed; nil if nobody waits for that
+	moved   chan struct{} // closed when the watch brings more; nil while nobody waits
 }
 
-func newPosition(resource string, versions *versions) *position {
-	return &position{resource: resource, versions: versions, waiting: map[*versionWaiter]struct{}{}}
-}
-
-// advanceByEvent notes that the watch has brought everything up to this version into the engine.
-func (p *position) advanceByEvent(version string) {
-	p.versions.enter(version)
-	p.advanceTo(version)
-}
-
-// advanceByBookmark notes that the watch has brought everything up to this version, which is not that of an event.
-func (p *position) advanceByBookmark(version string) {
-	p.versions.saw(version)
-	p.advanceTo(version)
-}
-
-func (p *position) advanceTo(version string) {
+// advance notes that the watch has brought everything up to this version into the engine.
+func (p *position) advance(version string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !after(version, p.version) {
-		return
+	if p.version = latest(p.version, version); p.moved != nil {
+		close(p.moved)
+		p.moved = nil
 	}
-	p.version = version
-	for c := range p.waiting {
-		if !after(c.version, version) {
-			delete(p.waiting, c)
-			c.arrive()
-		}
-	}
-}
-
-// removed notes that the engine has dropped something.
-func (p *position) removed() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.dropped != nil {
-		close(p.dropped)
-		p.dropped = nil
-	}
-}
-
-// removal is closed when the engine drops something the next time.
-func (p *position) removal() <-chan struct{} {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.dropped == nil {
-		p.dropped = make(chan struct{})
-	}
-	return p.dropped
 }
 
 // at is the last version that the watch brought.
@@ -78,53 +34,42 @@ func (p *position) at() string {
 	return p.version
 }
 
-// await returns once the watch has brought this version.
+// await returns once the watch has brought this version, which is one of its kind.
 func (p *position) await(ctx context.Context, version string) error {
-	c := newVersionWaiter(version, p)
-	defer c.stop()
-	select {
-	case <-c.done:
-		return nil
-	case <-ctx.Done():
-		return fmt.Errorf("wait for the watch of %s to reach version %s: %w", p.resource, version, context.Cause(ctx))
-	}
-}
-
-// versionWaiter waits until some watches have reached a version.
-type versionWaiter struct {
-	version   string
-	positions []*position
-	behind    atomic.Int64  // how many have not
-	done      chan struct{} // closed when all have
-}
-
-// newVersionWaiter begins to wait for a version. The caller stops it when it does not wait any more.
-func newVersionWaiter(version string, positions ...*position) *versionWaiter {
-	c := &versionWaiter{version: version, positions: positions, done: make(chan struct{})}
-	c.behind.Store(int64(len(positions)) + 1) // itself: it is not done before all were looked at
-	for _, p := range positions {
+	for {
 		p.mu.Lock()
-		if after(version, p.version) {
-			p.waiting[c] = struct{}{}
-		} else {
-			c.arrive()
+		if !after(version, p.version) {
+			p.mu.Unlock()
+			return nil
 		}
+		if p.moved == nil {
+			p.moved = make(chan struct{})
+		}
+		moved := p.moved
 		p.mu.Unlock()
+		select {
+		case <-moved:
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the watch of %s to reach version %s: %w", p.resource, version, context.Cause(ctx))
+		}
 	}
-	c.arrive()
-	return c
 }
 
-func (c *versionWaiter) arrive() {
-	if c.behind.Add(-1) == 0 {
-		close(c.done)
+func latest(a, b string) string {
+	if after(b, a) {
+		return b
 	}
+	return a
 }
 
-func (c *versionWaiter) stop() {
-	for _, p := range c.positions {
-		p.mu.Lock()
-		delete(p.waiting, c)
-		p.mu.Unlock()
+// after reports whether version a is later than b, of one kind. The empty version is earlier than any.
+func after(a, b string) bool {
+	switch {
+	case a == "" || a == b:
+		return false
+	case b == "":
+		return true
 	}
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err == nil && order > 0
 }

@@ -133,7 +133,7 @@ func (s *scope[T]) gather(ctx context.Context, namespaces []*watchedNamespace) e
 			}
 			oldest = cmp.Or(oldest, newest)
 		}
-		s.endRound(round, missing, oldest, newest)
+		s.endRound(round, missing, oldest)
 	}
 	return ctx.Err()
 }
@@ -183,20 +183,18 @@ func (s *scope[T]) enterPage(page []T, round int, missing map[string]*watchedNam
 		if s.store.trim != nil {
 			object = s.store.trim(object)
 		}
-		s.feed.versions.enter(object.GetResourceVersion())
 		s.feed.publish(s.store.apply(object))
 	}
 	return true
 }
 
-// endRound notes that the engine knows all that was listed, in lists of which these are the versions of the first and of the last.
-func (s *scope[T]) endRound(round int, missing map[string]*watchedNamespace, oldest, newest string) {
+// endRound notes that the engine knows all that was listed, in lists of which this is the version of the first.
+func (s *scope[T]) endRound(round int, missing map[string]*watchedNamespace, oldest string) {
 	s.feed.deliver.Lock()
 	defer s.feed.deliver.Unlock()
 	if s.relisting || s.rounds != round {
 		return
 	}
-	s.feed.versions.enter(newest)
 	for _, ns := range missing {
 		ns.kinds[s.kind] = watchedKindState{version: oldest, withoutWanted: s.wanted != nil}
 	}
@@ -307,7 +305,6 @@ func (s *scope[T]) relisted(objects []T) []T {
 	}
 	for ns, version := range s.listed {
 		ns.kinds[s.kind] = watchedKindState{version: version}
-		s.feed.versions.enter(version)
 	}
 	s.listed, s.relisting = nil, false
 	close(s.settled)

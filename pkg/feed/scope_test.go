@@ -94,10 +94,10 @@ func (s *scoping) newest() {
 }
 
 // recent moves the store's position to the server's present version, so that no list is older than that.
-func (s *scoping) recent() { s.store.position.advanceByBookmark(strconv.Itoa(s.pods.server.version)) }
+func (s *scoping) recent() { s.store.position.advance(strconv.Itoa(s.pods.server.version)) }
 
 func (s *scoping) known() []types.UID {
-	return s.feed.engine.Unlisted(sequence.KindPod, "a", nil, "1000")
+	return s.feed.engine.KnownIn(sequence.KindPod, "a")
 }
 
 func TestANamespaceBecomesOfInterest(t *testing.T) {
@@ -226,6 +226,6 @@ func TestWhatIsOfInterestIsListedAnew(t *testing.T) {
 		}
 		s.relistAll()
 		assert.ElementsMatch(t, []types.UID{"p1", "p2", "p3"}, s.known())
-		assert.Equal(t, []types.UID{"waiting"}, s.feed.engine.Unlisted(sequence.KindPod, "b", nil, "1000"))
+		assert.Equal(t, []types.UID{"waiting"}, s.feed.engine.KnownIn(sequence.KindPod, "b"))
 	})
 }

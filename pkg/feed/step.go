@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"context"
 	"time"
 
 	"example.com/podsequence/pkg/sequence"
@@ -39,7 +40,7 @@ func (f *Feed) apply(enter func() sequence.Changes) {
 	f.step(enter)
 }
 
-// applyAt enters an event of a version, and notes how far the watch has come before questions are asked about that.
+// applyAt enters an event of a version, and notes how far the watch has come.
 func (f *Feed) applyAt(watch *position, version string, enter func() sequence.Changes) {
 	f.deliver.Lock()
 	defer f.deliver.Unlock()
@@ -57,30 +58,22 @@ func (f *Feed) step(enter func() sequence.Changes) {
 	f.observeReleases(changes)
 	f.publish(changes)
 	f.forgetAbandoned()
-	f.confirmDeferred()
-	if wake := f.engine.NextWake(); !wake.Equal(f.wake) {
-		f.wake = wake
-		select {
-		case f.rearm <- struct{}{}:
-		default:
-		}
+	if next := f.engine.NextWake(); !next.Equal(f.wake) {
+		f.wake = next
+		wake(f.rearm)
 	}
 }
 
 // stepAt is applyAt for who holds deliver.
 func (f *Feed) stepAt(watch *position, version string, enter func() sequence.Changes) {
 	f.step(func() sequence.Changes {
-		defer watch.advanceByEvent(version)
+		defer watch.advance(version)
 		return enter()
 	})
 }
 
-// publish asks the barrier the engine's questions, and passes on the other changes.
+// publish passes on changes.
 func (f *Feed) publish(changes sequence.Changes) {
-	for subject, question := range changes.Questions {
-		// The moment was after all that has entered the engine, so the version must be.
-		f.barrier.ask(topicOf(subject), f.subjectOf(subject), question.Moment, latest(question.Version, f.versions.known()))
-	}
 	if f.synced && !changes.Empty() {
 		for i := range changes.Released {
 			if !changes.Released[i].Again {
@@ -88,5 +81,25 @@ func (f *Feed) publish(changes sequence.Changes) {
 			}
 		}
 		f.sink(changes)
+	}
+}
+
+// wake leaves a token, if there is none.
+func wake(wakeup chan struct{}) {
+	select {
+	case wakeup <- struct{}{}:
+	default:
+	}
+}
+
+// pause waits for some time. It reports whether the context is still there.
+func pause(ctx context.Context, length time.Duration) bool {
+	timer := time.NewTimer(length)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return true
+	case <-ctx.Done():
+		return false
 	}
 }

@@ -15,10 +15,7 @@ import (
 )
 
 // A reflector calls its store from one goroutine, in the order of the watch.
-var (
-	_ cache.ReflectorStore         = &sequenceStore{}
-	_ cache.ReflectorBookmarkStore = &sequenceStore{}
-)
+var _ cache.ReflectorStore = &sequenceStore{}
 
 // sequenceKind is PodSequences or ClusterPodSequences, and how they are watched.
 type sequenceKind struct {
@@ -26,9 +23,7 @@ type sequenceKind struct {
 	resource   schema.GroupVersionResource
 	definition *definitions.Watcher
 	source     cache.ListerWatcher
-	compared   comparedKind
 	watch      *position
-	known      *knownKind
 	listed     bool // all are known, or there is no such kind; guarded by Feed.deliver
 }
 
@@ -58,12 +53,12 @@ func (s *sequenceStore) Update(obj any) error {
 		return err
 	}
 	ps, version := s.read(stored), stored.GetResourceVersion()
-	s.applyAt(version, func() sequence.Changes {
+	s.feed.applyAt(s.kind.watch, version, func() sequence.Changes {
 		if s.feed.interest.holdBack(ps, s.feed.clock.Now()) {
 			// It may have spoken of another namespace before.
 			return s.feed.engine.RemoveSequence(keyOf(stored), version)
 		}
-		return s.feed.engine.ApplySequences([]sequence.Stored{ps}, version)
+		return s.feed.engine.ApplySequences([]sequence.Stored{ps})
 	})
 	return nil
 }
@@ -75,24 +70,11 @@ func (s *sequenceStore) Delete(obj any) error {
 	}
 	key := keyOf(stored)
 	s.forget(key)
-	s.applyAt(stored.GetResourceVersion(), func() sequence.Changes {
+	s.feed.applyAt(s.kind.watch, stored.GetResourceVersion(), func() sequence.Changes {
 		s.feed.interest.forgetSequence(key, s.feed.clock.Now())
 		return s.feed.engine.RemoveSequence(key, stored.GetResourceVersion())
 	})
-	s.kind.watch.removed()
 	return nil
-}
-
-// Bookmark notes how far the watch has come.
-func (s *sequenceStore) Bookmark(resourceVersion string) error {
-	s.kind.watch.advanceByBookmark(resourceVersion)
-	s.kind.known.watchAdvanced()
-	return nil
-}
-
-func (s *sequenceStore) applyAt(version string, enter func() sequence.Changes) {
-	s.feed.applyAt(s.kind.watch, version, enter)
-	s.kind.known.watchAdvanced()
 }
 
 func (s *sequenceStore) Replace(list []any, resourceVersion string) error {
@@ -113,9 +95,7 @@ func (s *sequenceStore) Replace(list []any, resourceVersion string) error {
 	s.feed.applyAt(s.kind.watch, resourceVersion, func() sequence.Changes {
 		return s.feed.replaceSequences(s.kind, sequences, resourceVersion)
 	})
-	s.kind.watch.removed()
 	s.feed.open()
-	s.kind.known.watchAdvanced()
 	return nil
 }
 
@@ -146,6 +126,17 @@ func (s *sequenceStore) countUnreadable() {
 	unreadableSequences.WithLabelValues(s.kind.resource.Resource).Set(float64(len(s.unreadable)))
 }
 
+// Recorded enters what the API server returned when passes of a sequence were recorded, so that nobody waits for the watch to bring it.
+func (f *Feed) Recorded(stored *unstructured.Unstructured) {
+	kind := f.sequences[0]
+	if stored.GetNamespace() == "" {
+		kind = f.sequences[1]
+	}
+	trimSequence(stored)
+	ps := kind.read(stored.Object)
+	f.apply(func() sequence.Changes { return f.engine.Recorded(ps) })
+}
+
 func keyOf(stored *unstructured.Unstructured) types.NamespacedName {
 	return types.NamespacedName{Namespace: stored.GetNamespace(), Name: stored.GetName()}
 }
@@ -161,8 +152,6 @@ func (s sequenceFollower) Served(ctx context.Context) {
 	s.noteInstalled(true)
 	incomplete := "the list of " + s.kind.resource.Resource + " is not complete"
 	s.feed.suspend(s.kind, incomplete)
-	s.feed.compareVersions(ctx, s.kind.compared)
-	s.feed.setStateUnlessSynced(incomplete)
 	store := &sequenceStore{feed: s.feed, kind: s.kind, logger: klog.FromContext(ctx), unreadable: map[types.NamespacedName]int64{}}
 	s.feed.reflect(ctx, s.kind.resource.Resource, s.kind.source, &unstructured.Unstructured{}, store)
 }
@@ -171,7 +160,6 @@ func (s sequenceFollower) Served(ctx context.Context) {
 func (s sequenceFollower) Unserved(_ context.Context, isDefined bool, version string) {
 	s.noteInstalled(isDefined)
 	s.feed.apply(func() sequence.Changes { return s.feed.replaceSequences(s.kind, nil, version) })
-	s.kind.watch.removed()
 	s.feed.open()
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -13,7 +12,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/client-go/tools/cache"
@@ -45,56 +43,40 @@ func TestWhetherAKindIsNotInstalledIsAsked(t *testing.T) {
 			client.PrependReactor("list", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
 				return true, nil, apierrors.NewNotFound(v1alpha1.PodSequenceResource.GroupResource(), "")
 			})
-			watch := newPosition("podsequences", newVersions(nil))
-			watch.advanceByBookmark("1000") // the version of the definition says nothing about that of the kind
 			source := &cache.ListWatch{ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
 				return &apiextensionsv1.CustomResourceDefinitionList{ListMeta: metav1.ListMeta{ResourceVersion: "7"}, Items: test.definitions}, test.problem
 			}}
 			kind := &sequenceKind{
-				resource: v1alpha1.PodSequenceResource, watch: watch,
+				resource:   v1alpha1.PodSequenceResource,
 				definition: definitions.NewWithSource(v1alpha1.PodSequenceResource.GroupResource(), source),
 			}
-			found, err := askedSequences(client, sequence.NewEngine(sequence.Config{}), kind).list(t.Context(), "")
+			newest, err := (&Feed{newestOf: newestOf(client)}).newestSequence(t.Context(), kind)
 			if test.wantErr != "" {
 				assert.ErrorContains(t, err, test.wantErr)
 				return
 			}
 			require.NoError(t, err)
-			assert.Equal(t, "7", found.version)
-			assert.Empty(t, found.uids)
+			assert.Empty(t, newest)
 		})
 	}
 }
 
-func TestAKindThatIsSeenToBeGoneMayBeBack(t *testing.T) {
-	play(t, func(t *testing.T, a *asking) {
-		f := &Feed{
-			engine: sequence.NewEngine(ours()), interest: newInterest(0), versions: a.versions, barrier: a.barrier,
-			clock: clock.RealClock{}, rearm: make(chan struct{}, 1), sink: func(sequence.Changes) {},
-		}
-		for i, resource := range []schema.GroupVersionResource{v1alpha1.PodSequenceResource, v1alpha1.ClusterPodSequenceResource} {
-			f.sequences[i] = &sequenceKind{cluster: i == 1, resource: resource, watch: a.sequences.watch}
-			f.sequences[i].known = newKnownSequences(a.barrier, a.sequences.askedKind, i == 1, a.pods.watch, func() {})
-		}
-		kind := f.sequences[0]
-		follower := sequenceFollower{f, kind}
-		named := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "shop", Name: "web", UID: "web", ResourceVersion: "10", Labels: map[string]string{v1alpha1.SequenceLabel: "shop"},
-		}, Spec: corev1.PodSpec{SchedulerName: ours().SchedulerNames[0]}}
-		f.engine.ApplyPod(named)
-		assert.True(t, f.engine.Decide(named).Held, "a pod waits for the sequence that it names")
-		follower.Unserved(t.Context(), false, "50")
-		assert.False(t, f.engine.Decide(named).Held, "but not for one that nobody can create")
-		follower.Unserved(t.Context(), true, "51")
-		assert.True(t, f.engine.Decide(named).Held, "the kind is there again, though it is not served yet")
-		follower.Unserved(t.Context(), false, "52")
-
-		a.set(func() { a.sequences.failing = true })
-		pod := firstSeenAt("90", 1)
-		assert.False(t, kind.known.knowsAllBeforeOrAsks(pod))
-		time.Sleep(time.Minute)
-		assert.False(t, kind.known.knowsAllBefore(pod), "nobody has said that the kind is not back")
-		a.set(func() { a.sequences.failing = false })
-		require.NoError(t, kind.known.await(t.Context(), pod))
-	})
+func TestPodsWaitForASequenceThatTheyNameWhileItsKindIsInstalled(t *testing.T) {
+	f := &Feed{
+		engine: sequence.NewEngine(ours()), interest: newInterest(0),
+		clock: clock.RealClock{}, rearm: make(chan struct{}, 1), sink: func(sequence.Changes) {},
+	}
+	for i, resource := range sequenceResources {
+		f.sequences[i] = &sequenceKind{cluster: i == 1, resource: resource, watch: &position{}}
+	}
+	follower := sequenceFollower{f, f.sequences[0]}
+	named := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "shop", Name: "web", UID: "web", ResourceVersion: "10", Labels: map[string]string{v1alpha1.SequenceLabel: "shop"},
+	}, Spec: corev1.PodSpec{SchedulerName: ours().SchedulerNames[0]}}
+	f.engine.ApplyPod(named)
+	assert.True(t, f.engine.Decide(named).Held, "a pod waits for the sequence that it names")
+	follower.Unserved(t.Context(), false, "50")
+	assert.False(t, f.engine.Decide(named).Held, "but not for one that nobody can create")
+	follower.Unserved(t.Context(), true, "51")
+	assert.True(t, f.engine.Decide(named).Held, "the kind is there again, though it is not served yet")
 }

@@ -18,20 +18,17 @@ type watchedKind struct {
 	source   cache.ListerWatcher
 	object   any
 	store    worldStore
-	kind     sequence.WorkloadKind // empty for nodes and namespaces
-	kinds    sequence.Kinds        // of the questions that concern it
 }
 
 // worldStore is a store that says when it has had its first complete list.
 type worldStore interface {
 	cache.TransformingStore
-	cache.ReflectorBookmarkStore
 	listed() <-chan struct{}
 	// watch is how far it has come.
 	watch() *position
 }
 
-// podsAndWorkloads are the kinds of which the engine may ask whether anything is missing.
+// podsAndWorkloads are the kinds that the engine gets only in namespaces of interest.
 func (f *Feed) podsAndWorkloads(clients clients) ([]watchedKind, error) {
 	core, err := clients.of(corev1.SchemeGroupVersion)
 	if err != nil {
@@ -39,16 +36,13 @@ func (f *Feed) podsAndWorkloads(clients clients) ([]watchedKind, error) {
 	}
 	pods := scoped(core, "pods", &corev1.Pod{}, f.pods())
 	pods.object = nil // also undecoded ones
-	pods.kind, pods.kinds = sequence.KindPod, sequence.OfPods
 	kinds := []watchedKind{pods}
 	for _, row := range sequence.WorkloadKinds() {
 		client, err := clients.of(row.Resource.GroupVersion())
 		if err != nil {
 			return nil, err
 		}
-		kind := scoped(client, row.Resource.Resource, row.Object, workloads[metav1.Object](f, row.Kind))
-		kind.kind, kind.kinds = row.Kind, sequence.KindsWith(row.Kind)
-		kinds = append(kinds, kind)
+		kinds = append(kinds, scoped(client, row.Resource.Resource, row.Object, workloads[metav1.Object](f, row.Kind)))
 	}
 	return kinds, nil
 }
@@ -59,8 +53,8 @@ func (f *Feed) nodes(core rest.Interface) watchedKind {
 		newObjectStore(f, f.engine.ApplyNode, remove, f.engine.ReplaceNodes))
 }
 
-// namespaces hands namespaces to the engine, which say what PodSequences of other namespaces they allow, and have labels.
-func (f *Feed) namespaces(core rest.Interface) watchedKind {
+// watchedNamespaces hands namespaces to the engine, which say what PodSequences of other namespaces they allow, and have labels.
+func (f *Feed) watchedNamespaces(core rest.Interface) watchedKind {
 	store := newObjectStore(f, f.applyNamespace, f.removeNamespace, f.replaceNamespaces)
 	store.trim = trimNamespace
 	return watched(core, "namespaces", &corev1.Namespace{}, store)

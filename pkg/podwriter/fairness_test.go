@@ -63,7 +63,7 @@ func writesBefore(t *testing.T, held bool, askForMany func(*Writer, []types.Name
 		return st.MakePod().Namespace(key.Namespace).Name(key.Name).UID(key.Name).SchedulingGates([]string{gate}).Obj(), nil
 	}
 	synctest.Test(t, func(t *testing.T) {
-		catchUp := func(context.Context, sequence.Identity, sequence.FirstSeen) (<-chan struct{}, error) { // every write takes a while
+		catchUp := func(context.Context, sequence.Identity) (<-chan struct{}, error) { // every write takes a while
 			time.Sleep(time.Millisecond)
 			return nil, nil
 		}
@@ -123,7 +123,7 @@ func TestPodsOfANamespaceThatCannotBeListedDoNotDelayThoseOfOthers(t *testing.T)
 	synctest.Test(t, func(t *testing.T) {
 		listed, again := make(chan struct{}), make(chan struct{})
 		var isListed atomic.Bool
-		catchUp := func(_ context.Context, pod sequence.Identity, _ sequence.FirstSeen) (<-chan struct{}, error) {
+		catchUp := func(_ context.Context, pod sequence.Identity) (<-chan struct{}, error) {
 			switch {
 			case pod.Namespace != "unlisted" || isListed.Load():
 				return nil, nil

@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"example.com/podsequence/test/harness/passes"
 )
 
 const clears = `{"metadata":{"resourceVersion":"6","uid":"app"},"status":{"nominatedNodeName":null}}`
@@ -63,11 +65,10 @@ func TestTheNominationOfAHeldPodIsCleared(t *testing.T) {
 			assert.Zero(t, s.patches.Load())
 		})
 	})
-	t.Run("not of a pod that waits only until it is known whether a change is missing", func(t *testing.T) {
+	t.Run("not of a pod that waits only until a pass is recorded, unless there is none to record after all", func(t *testing.T) {
 		play(t, Options{}, func(t *testing.T, s *stage) {
 			s.nominated()
-			changes := s.engine.ApplyPod(s.database())
-			require.NotEmpty(t, changes.Questions)
+			require.NotEmpty(t, s.engine.ApplyPod(s.database()).Ripe)
 			s.writer.ClearNomination(key)
 			time.Sleep(time.Minute)
 			synctest.Wait()
@@ -75,7 +76,20 @@ func TestTheNominationOfAHeldPodIsCleared(t *testing.T) {
 			s.engine.RemovePod(s.database())
 			time.Sleep(time.Minute)
 			synctest.Wait()
-			assert.Equal(t, int64(1), s.patches.Load(), "it was not missing")
+			assert.Equal(t, int64(1), s.patches.Load())
+		})
+	})
+	t.Run("nor when the pass is recorded at last", func(t *testing.T) {
+		play(t, Options{}, func(t *testing.T, s *stage) {
+			s.nominated()
+			changes := s.engine.ApplyPod(s.database())
+			s.writer.ClearNomination(key)
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			passes.RecordAll(s.engine, changes)
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			assert.Zero(t, s.patches.Load())
 		})
 	})
 	t.Run("a patch that comes too late is dropped, and made anew from what is there now", func(t *testing.T) {

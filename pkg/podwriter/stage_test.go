@@ -14,6 +14,7 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/test/harness/passes"
 
 	. "example.com/podsequence/test/harness/builders"
 )
@@ -81,18 +82,11 @@ func (s *stage) change(edit func(*corev1.Pod)) {
 	s.app.Store(app)
 }
 
-func (s *stage) databaseReady() { s.answer(s.engine.ApplyPod(s.database())) }
+func (s *stage) databaseReady() { passes.RecordAll(s.engine, s.engine.ApplyPod(s.database())) }
 
 // database is a pod that is ready.
 func (s *stage) database() *corev1.Pod {
 	db := st.MakePod().Namespace("shop").Name("db").UID("db").Node("n").Phase(corev1.PodSucceeded).Obj()
 	db.ResourceVersion = "6"
 	return db
-}
-
-// answer answers the engine's questions: nothing is missing here.
-func (s *stage) answer(changes sequence.Changes) {
-	for subject, question := range changes.Questions {
-		s.answer(s.engine.Confirm(subject, question.Moment))
-	}
 }

@@ -31,8 +31,7 @@ const (
 	lifters = 16
 	// explainDelay keeps pods that are released soon after their creation from being written to at all.
 	explainDelay = time.Second
-	// nominationDelay keeps the nominations of pods that wait for a moment only, such as after a restart until it is known whether a
-	// change is missing. It is shorter than explainDelay, so that the explanation is made from the version without nomination.
+	// nominationDelay keeps the nominations of pods that wait for a moment only, such as until a pass is recorded. It is shorter than explainDelay, so that the explanation is made from the version without nomination.
 	nominationDelay = explainDelay / 2
 )
 
@@ -56,10 +55,10 @@ type Options struct {
 	// Unknown says what must become known before the Decider can be asked what the pod waits for; that is then the
 	// explanation. It is empty if nothing must, and nil if that is never so.
 	Unknown func(pod *corev1.Pod) string
-	// CatchUp returns once the decider knows every PodSequence that there was when a pod was first seen and that may hold it: no
+	// CatchUp returns once the decider knows every PodSequence that there was when it was called and that may hold the pod: no
 	// gate is lifted before that. Where that may take long, it returns at once a channel that is closed when the caller should ask
 	// again. Nil if that needs no waiting.
-	CatchUp func(ctx context.Context, pod sequence.Identity, seen sequence.FirstSeen) (later <-chan struct{}, err error)
+	CatchUp func(ctx context.Context, pod sequence.Identity) (later <-chan struct{}, err error)
 	// Budget bounds the program's writes for people, of which explanations and events are. If it is nil, the Writer has one of its
 	// own, of statusbudget.DefaultTotal a second.
 	Budget *statusbudget.Budget
@@ -99,7 +98,7 @@ func New(client kubernetes.Interface, getPod PodGetter, decider Decider, options
 		options.Clock = clock.RealClock{}
 	}
 	if options.CatchUp == nil {
-		options.CatchUp = func(context.Context, sequence.Identity, sequence.FirstSeen) (<-chan struct{}, error) { return nil, nil }
+		options.CatchUp = func(context.Context, sequence.Identity) (<-chan struct{}, error) { return nil, nil }
 	}
 	if options.Unknown == nil {
 		options.Unknown = func(*corev1.Pod) string { return "" }
@@ -220,26 +219,18 @@ func (w *Writer) lift(ctx context.Context, pod types.NamespacedName) error {
 	if len(lift.Gates) == 0 {
 		return nil
 	}
-	ask := lift.FirstSeen
-	if w.lifts.NumRequeues(pod) > 0 {
-		ask = lift.Now // it could not be lifted when it was released
+	later, err := w.options.CatchUp(ctx, lift.Pod)
+	if err != nil {
+		return err
 	}
-	for known := false; !known; {
-		seen := lift.FirstSeen
-		later, err := w.options.CatchUp(ctx, lift.Pod, ask)
-		if err != nil {
-			return err
-		}
-		if later != nil {
-			w.parked.add(ctx, pod, later, w.lifts.Add)
-			return nil
-		}
-		if lift = w.decider.Lift(pod); len(lift.Gates) == 0 {
-			return nil // a sequence that was not known a moment ago holds it
-		}
-		known, ask = lift.FirstSeen == seen, lift.FirstSeen // else it asks for something more to be known
+	if later != nil {
+		w.parked.add(ctx, pod, later, w.lifts.Add)
+		return nil
 	}
-	_, err := w.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType,
+	if lift = w.decider.Lift(pod); len(lift.Gates) == 0 {
+		return nil // a sequence that was not known a moment ago holds it
+	}
+	_, err = w.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType,
 		sequence.LiftPatch(lift), metav1.PatchOptions{})
 	if err != nil {
 		return fmt.Errorf("lift gates %q: %w", lift.Gates, err)
@@ -255,7 +246,7 @@ func (w *Writer) clearNomination(ctx context.Context, pod types.NamespacedName) 
 	switch {
 	case nomination.UID == "":
 		return nil
-	case nomination.Confirming:
+	case nomination.Recording:
 		return errUnknown
 	}
 	_, err := w.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType,

@@ -19,7 +19,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
-	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence"
@@ -73,51 +72,49 @@ func TestLift(t *testing.T) {
 		})
 	})
 	t.Run("a sequence that becomes known just in time keeps it held", func(t *testing.T) {
-		late := make(chan struct{})
-		catchUp := func(_ context.Context, pod sequence.FirstSeen) error {
-			assert.Equal(t, "6", pod.Version, "that of the event which released it: the pod is older")
+		var late chan struct{} // it belongs to the bubble, so it is made inside
+		play(t, Options{CatchUp: func(_ context.Context, pod sequence.Identity) (<-chan struct{}, error) {
+			assert.Equal(t, key, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
 			<-late
-			return nil
-		}
-		// The channel belongs to the bubble: it is made anew inside.
-		play(t, Options{CatchUp: func(ctx context.Context, _ sequence.Identity, pod sequence.FirstSeen) (<-chan struct{}, error) {
-			return nil, catchUp(ctx, pod)
-		}},
-			func(t *testing.T, s *stage) {
-				late = make(chan struct{})
-				s.databaseReady()
-				s.writer.Lift(key)
-				synctest.Wait()
-				s.engine.ApplySequence(MakeSequence("shop", "late").UID("late").Pods("First", "x").Pods("Then", "app").Obj())
-				close(late)
-				synctest.Wait()
-				assert.Zero(t, s.patches.Load())
-			})
-	})
-	t.Run("a sequence that becomes known just in time and waits for consent has that asked for, too", func(t *testing.T) {
-		asked := []sequence.FirstSeen{}
-		var learn func(pod sequence.FirstSeen)
-		play(t, Options{CatchUp: func(_ context.Context, _ sequence.Identity, pod sequence.FirstSeen) (<-chan struct{}, error) {
-			asked = append(asked, pod)
-			learn(pod)
 			return nil, nil
 		}}, func(t *testing.T, s *stage) {
-			late := MakeSequence("operations", "late").UID("late").TargetNamespace("shop").Pods("First", "x").Pods("Then", "app").Obj()
-			learn = func(pod sequence.FirstSeen) {
-				if !pod.AsksNamespaces {
-					s.engine.ApplySequence(late) // not allowed, as far as is known
-					return
-				}
-				allowing := &corev1.Namespace{}
-				allowing.Name, allowing.ResourceVersion = "shop", "9"
-				allowing.Annotations = map[string]string{v1alpha1.AllowSequencesFromAnnotation: "operations"}
-				s.engine.ApplyNamespace(allowing)
-			}
+			late = make(chan struct{})
 			s.databaseReady()
 			s.writer.Lift(key)
 			synctest.Wait()
-			assert.Len(t, asked, 2)
+			s.engine.ApplySequence(MakeSequence("shop", "late").UID("late").Pods("First", "x").Pods("Then", "app").Obj())
+			close(late)
+			synctest.Wait()
 			assert.Zero(t, s.patches.Load())
+		})
+	})
+	t.Run("a pod that must wait is not asked about", func(t *testing.T) {
+		play(t, Options{CatchUp: func(context.Context, sequence.Identity) (<-chan struct{}, error) {
+			assert.Fail(t, "the API server was asked to list sequences")
+			return nil, nil
+		}}, func(t *testing.T, s *stage) {
+			s.writer.Lift(key)
+			synctest.Wait()
+			assert.Zero(t, s.patches.Load())
+		})
+	})
+	t.Run("while it cannot be found out which sequences there are, it keeps its gate", func(t *testing.T) {
+		var known atomic.Bool
+		play(t, Options{CatchUp: func(context.Context, sequence.Identity) (<-chan struct{}, error) {
+			if !known.Load() {
+				return nil, errors.New("podsequences cannot be listed: forbidden")
+			}
+			return nil, nil
+		}}, func(t *testing.T, s *stage) {
+			s.databaseReady()
+			s.writer.Lift(key)
+			time.Sleep(time.Minute) // of the bubble
+			synctest.Wait()
+			require.Zero(t, s.patches.Load())
+			known.Store(true)
+			time.Sleep(time.Minute)
+			synctest.Wait()
+			assert.Equal(t, int64(1), s.patches.Load())
 		})
 	})
 	t.Run("a failure is tried again", func(t *testing.T) {
@@ -129,22 +126,18 @@ func TestLift(t *testing.T) {
 			assert.Equal(t, int64(2), s.patches.Load())
 		})
 	})
-	t.Run("after a failure it is asked anew whether everything is known", func(t *testing.T) {
-		asked := []string{}
-		play(t, Options{CatchUp: func(_ context.Context, _ sequence.Identity, pod sequence.FirstSeen) (<-chan struct{}, error) {
-			asked = append(asked, pod.Version)
+	t.Run("after a failure it is asked anew whether all sequences are known", func(t *testing.T) {
+		var asked atomic.Int64
+		play(t, Options{CatchUp: func(context.Context, sequence.Identity) (<-chan struct{}, error) {
+			asked.Add(1)
 			return nil, nil
 		}}, func(t *testing.T, s *stage) {
 			s.databaseReady()
 			s.refusal.Store(new(errors.New("the server is down")))
 			s.writer.Lift(key)
-			synctest.Wait()
-			other := st.MakePod().Namespace("shop").Name("other").UID("other").Obj()
-			other.ResourceVersion = "9"
-			s.engine.ApplyPod(other)
 			time.Sleep(time.Minute) // of the bubble
 			assert.Equal(t, int64(2), s.patches.Load())
-			assert.Equal(t, []string{"6", "9"}, asked)
+			assert.Equal(t, int64(2), asked.Load())
 		})
 	})
 	t.Run("a pod that is gone is forgotten", func(t *testing.T) {

@@ -3,7 +3,6 @@ package sequence
 import (
 	"time"
 
-	"example.com/podsequence/pkg/sequence/confirmation"
 	"example.com/podsequence/pkg/sequence/progress"
 	"example.com/podsequence/pkg/sequence/spec"
 )
@@ -16,9 +15,7 @@ func (d *domain) advance(now time.Time) {
 		return // nothing is bound here
 	}
 	facts := d.progressFacts()
-	d.reachedBefore, s.knowledge.questions.reachedAsOf.known = d.Reached, 0
 	d.Advance(facts, now)
-	d.reconfirmReached()
 	d.wake = d.NextWake(facts, now)
 }
 
@@ -38,11 +35,11 @@ func (d *domain) markCompleted(before spec.GroupSet) (any bool) {
 func (d *domain) reset() {
 	d.State, d.evaluated = progress.State{Reached: d.Reached, Released: d.Released}, false
 	for _, state := range d.groupStates {
-		state.satisfied, state.unsatisfiedBefore, state.confirmed, state.waitConfirmed = false, false, false, false
-		state.since, state.turned, state.witness = time.Time{}, time.Time{}, confirmation.Witness{}
+		state.satisfied, state.unsatisfiedBefore = false, false
+		state.since, state.turned = time.Time{}, time.Time{}
 		for p := range state.members {
-			if group, passed, ok := p.provenGroup(d.sequence); ok {
-				d.recordProof(group, passed)
+			if group, ok := p.provenGroup(d.sequence); ok {
+				d.recordProof(group)
 			}
 		}
 	}
@@ -51,7 +48,8 @@ func (d *domain) reset() {
 // inheritProgress takes over what the domain of an earlier spec of the same object came to, as far as groups are defined the same.
 func (d *domain) inheritProgress(old *domain, same spec.Same) {
 	s := d.sequence
-	if !s.Continuous && !old.sequence.Continuous {
+	remembers := s.PerNode || s.DryRunRequested && old.sequence.DryRunRequested // elsewhere status does
+	if !s.Continuous && !old.sequence.Continuous && remembers {
 		for i := range (same.Set(old.Passed) &^ d.Passed).All() {
 			d.Pass(i, old.PassedAt(same[i]))
 		}
@@ -62,8 +60,7 @@ func (d *domain) inheritProgress(old *domain, same spec.Same) {
 		}
 		if before := old.find(earlier); before != nil && before.satisfied {
 			state := d.groupState(i)
-			state.satisfied, state.confirmed, state.waitConfirmed, state.since = true, before.confirmed, before.waitConfirmed, before.since
-			state.changed, state.question, state.asOf, state.lastNeed = before.changed, before.question, before.asOf, before.lastNeed
+			state.satisfied, state.since, state.unmatched = true, before.since, before.unmatched
 		} else if state := d.find(i); state != nil && old.evaluated {
 			state.unsatisfiedBefore = !old.looksSatisfied(earlier)
 		}

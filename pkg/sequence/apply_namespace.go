@@ -6,7 +6,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence/confirmation"
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/spec"
 )
@@ -114,8 +113,6 @@ func (k *knowledge) forgetNamespace(name string, tx *transaction) {
 
 // changeGroupsIn changes which groups of a sequence have members in a namespace.
 func (k *knowledge) changeGroupsIn(s *sequence, name string, groups spec.NamespaceGroups, tx *transaction) {
-	// The pods and workloads that come or go with the namespace are as of now, and not as of the event: that may be late.
-	now := k.questions.nowMoment()
 	before := s.groupsByNamespace[name]
 	s.outOfOrder.from = k.now
 	s.outOfOrder.checks = false // of namespaces that it comes to reach later it checks no pods
@@ -126,35 +123,24 @@ func (k *knowledge) changeGroupsIn(s *sequence, name string, groups spec.Namespa
 	if !groups.IsEmpty() {
 		k.addMembers(s, name, groups, affected, tx)
 	}
-	s.refreshSubjects()
-	s.reconfirmGroups(before, groups, now, tx)
+	s.changedAs = inventory.Newest(s.changedAs, tx.version)
+	s.markGroupsIn(before, groups, tx)
 	for p := range affected {
 		p.recordProofs(tx)
 		k.reviewStart(p, []membership{{sequence: s}}, false)
-		k.review(p, tx.Question.And(now), tx)
-	}
-	if u := k.questions.unconfirmed[name]; u != nil { // who waits for an answer about this namespace may not need it any more
-		for p := range u.pods {
-			tx.dirtyPods = append(tx.dirtyPods, p)
-		}
+		k.review(p, tx)
 	}
 	k.forgetIfEmpty(name)
 }
 
-// reconfirmGroups asks for another confirmation of the groups that have members in a namespace from now on, or have none there
-// any more: their confirmations were about other namespaces. It no longer counts that they were satisfied for a moment: an event
-// from before that moment, which says otherwise, does not concern them if it comes after the namespace has left.
-func (s *sequence) reconfirmGroups(before, after spec.NamespaceGroups, now Question, tx *transaction) {
+// markGroupsIn marks for re-evaluation the groups that have members in a namespace from now on, or have none there any more.
+func (s *sequence) markGroupsIn(before, after spec.NamespaceGroups, tx *transaction) {
 	for _, d := range s.domains {
 		for _, state := range d.groupStates {
 			if before.Has(state.group) != after.Has(state.group) {
-				state.dirty, state.lastNeed, state.changed = true, keptNeed{required: -1}, state.changed.And(now)
-				state.witness = confirmation.Witness{}
+				state.dirty = true
 				tx.markDirty(d)
 			}
-		}
-		if d.unconfirmed {
-			tx.markDirty(d)
 		}
 	}
 }

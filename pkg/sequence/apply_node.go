@@ -41,8 +41,8 @@ func (k *knowledge) applyNode(object *corev1.Node, tx *transaction) {
 		k.nodes.removeHost(old)
 		tx.pins = append(tx.pins, changedPin{Pin: inventory.Pin{Host: old.Hostname()}})
 	}
-	if view.seenAt, view.seenMoment = k.now.Truncate(time.Second), k.questions.moment.Load(); old != nil && old.Object.UID == view.Object.UID {
-		view.seenAt, view.seenMoment = old.seenAt, old.seenMoment
+	if view.seenAt, view.seenIn = k.now.Truncate(time.Second), k.transactions; old != nil && old.Object.UID == view.Object.UID {
+		view.seenAt, view.seenIn = old.seenAt, old.seenIn
 	}
 	k.nodes.byName[view.Name] = view
 	k.reportTrouble(old, view, tx)

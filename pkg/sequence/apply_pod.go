@@ -39,7 +39,7 @@ func (k *knowledge) applyPod(view *pod, tx *transaction) {
 	}
 	view.FollowNode(k.nodes.viewOf(view.Node), k.nodes.mayExist(view.Node))
 	view.OfHook = k.workloads.isOfHook(view.Pod)
-	if p != nil && !tx.relisted && p.CountsAs(view.Pod) && p.reachesTheSame(view) {
+	if p != nil && p.CountsAs(view.Pod) && p.reachesTheSame(view) {
 		renewed := *p.Pod
 		renewed.Renew(view.Pod, &k.interner)
 		renewed.SeenAt(k.now, p.Pod)
@@ -103,7 +103,6 @@ func (k *knowledge) removePod(namespace, name string, uid types.UID, tx *transac
 	delete(ns.pods, name)
 	k.nodes.movePod(p, p.runsOn(), "")
 	k.published.withdraw(p)
-	k.questions.forgetPod(p)
 	k.reviewStart(p, p.memberships(), true)
 	p.markDirty(tx)
 	k.workloads.countOnNode(p, -1, tx)
@@ -118,11 +117,8 @@ func (k *knowledge) removePod(namespace, name string, uid types.UID, tx *transac
 // count elsewhere: in other groups, or on another node.
 func (k *knowledge) update(n *namespace, p, view *pod, replace bool, tx *transaction) {
 	k.interner.Intern(view.Pod, p.Pod)
-	if view.Bound() {
-		k.questions.forgetPod(p)
-	}
 	k.unplaced.forget(p) // under the version that it was entered with
-	view.inheritFrom(p, replace, tx)
+	view.inheritFrom(p)
 	view.GateLifted = view.UID == p.UID && (p.GateLifted || len(p.Gates()) > len(view.Gates()))
 	moves := replace || view.Node != p.Node
 	k.workloads.countOnNode(p, -1, tx)

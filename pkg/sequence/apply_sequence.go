@@ -69,7 +69,6 @@ func (k *knowledge) compile(stored spec.Stored, old *sequence) *sequence {
 // endOverrides puts the spec alone in the place of sequences of which the annotations count no more.
 func (k *knowledge) endOverrides(tx *transaction) {
 	for _, s := range slices.Collect(k.overrides.Due(k.now)) {
-		tx.asOfNow(&k.questions)
 		k.replaceSequence(s, k.compile(s.stored(), s), tx)
 	}
 }
@@ -112,16 +111,13 @@ func (k *knowledge) replaceSequence(old, next *sequence, tx *transaction) {
 		for p := range affected {
 			p.recordProofs(tx)
 		}
-		if old != nil {
-			next.reconfirmPasses(old)
-		}
 		for _, d := range next.domains {
 			d.published.Released, d.published.unpublished = 0, true // every member is looked at by itself
 			tx.markDirty(d)
 		}
 	}
 	for p := range affected {
-		k.review(p, tx.Question, tx)
+		k.review(p, tx)
 	}
 	for _, name := range names {
 		k.forgetIfEmpty(name)
@@ -137,7 +133,7 @@ func (k *knowledge) replaceSequence(old, next *sequence, tx *transaction) {
 // register makes a sequence count, and enters its members everywhere. A namespace that does not allow the sequence knows nothing of it.
 func (k *knowledge) register(s *sequence, affected map[*pod]struct{}, tx *transaction) {
 	k.sequences[s.Key] = s
-	s.registered, s.knowledge, s.registeredAt = true, k, k.questions.moment.Load()
+	s.registered, s.knowledge, s.registeredIn = true, k, k.transactions
 	k.consents.register(s)
 	s.domainAt("")
 	s.retry.Owner, s.overrideEnd.Owner = s, s
@@ -145,7 +141,6 @@ func (k *knowledge) register(s *sequence, affected map[*pod]struct{}, tx *transa
 		k.overrides.Set(&s.overrideEnd, s.Override.Until)
 	}
 	if s.refused() {
-		k.published.refusing.Store(s.Namespace, nil) // before any pod is published as released because of it
 		return
 	}
 	if s.PerNode {
@@ -161,12 +156,10 @@ func (k *knowledge) register(s *sequence, affected map[*pod]struct{}, tx *transa
 	}
 	if s.SelectsNamespaces() {
 		k.selectors[s] = struct{}{}
-		k.published.selectors.Store(true) // before any pod is published as released because of it
 	}
 	for name, groups := range k.consents.groupsOf(s) {
 		k.addMembers(s, name, groups, affected, tx)
 	}
-	s.refreshSubjects()
 }
 
 // unregister makes a sequence count no more. It has no members any more.
@@ -178,14 +171,10 @@ func (k *knowledge) unregister(s *sequence, tx *transaction) {
 	k.overrides.Set(&s.overrideEnd, time.Time{})
 	for _, d := range s.domains {
 		k.alarms.Set(&d.alarm, time.Time{})
-		k.questions.forgetDomain(d)
 	}
 	k.forgetFailures(s)
 	k.retries.Set(&s.retry, time.Time{})
 	k.consents.unregister(s)
-	if s.refused() {
-		tx.namespaces = append(tx.namespaces, s.Namespace)
-	}
 }
 
 // restoreFromStatus takes from status what cannot be seen in the world any more.
@@ -205,7 +194,6 @@ func (s *sequence) restoreFromStatus() {
 		return
 	}
 	d := s.nodeless
-	d.Proven |= s.RecordedPasses(&s.object.Status)
 	for i := range s.groups {
 		record := s.record(i)
 		s.groups[i].failuresOverAt = latest(s.groups[i].failuresOverAt, s.FailuresOverAt(&s.object.Status, i))
@@ -225,9 +213,6 @@ func (s *sequence) restoreFromStatus() {
 		}
 		if s.Completed(&s.object.Status, i) && !s.refused() && !d.Reopened.Has(i) {
 			d.Completed.Add(i)
-		}
-		if record.PassedAt != nil && d.Passed.Has(i) && !s.Continuous {
-			d.Pass(i, record.PassedAt.Time)
 		}
 	}
 }
@@ -297,22 +282,6 @@ func (s *sequence) noteChangesSinceStatus(now time.Time) {
 		}
 		if record.Hash != "" && (record.Phase == v1alpha1.GroupSkipped) != g.Skip {
 			changed.Add(i)
-		}
-	}
-}
-
-// reconfirmPasses asks for another confirmation that groups are satisfied which were passed for as long as they were satisfied,
-// and from now on are passed permanently: they must still be satisfied as of the edit. A group that has proof that it was passed
-// is passed anyway.
-func (s *sequence) reconfirmPasses(old *sequence) {
-	if s.Continuous || !old.Continuous {
-		return
-	}
-	for _, d := range s.domains {
-		for _, state := range d.groupStates {
-			if state.satisfied && !d.Proven.Has(state.group) {
-				state.confirmed, state.question = false, s.knowledge.questions.nowMoment()
-			}
 		}
 	}
 }

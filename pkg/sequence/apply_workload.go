@@ -51,6 +51,9 @@ func (k *knowledge) applyWorkload(view *workload, tx *transaction) {
 		return
 	}
 	view.NamespaceGoing = k.consents.facts[view.Namespace].going
+	if view.changedAs = view.ResourceVersion; old != nil && old.CountsAs(&view.Workload) {
+		view.changedAs = old.changedAs
+	}
 	if old != nil && old.SamePods(&view.Workload) {
 		k.workloads.refresh(old, view, tx)
 		return

@@ -114,7 +114,7 @@ func BenchmarkEdit(b *testing.B) {
 }
 
 // oneLargeDeployment tells an engine of a sequence, and of a Deployment with that many pods, which are ready.
-func oneLargeDeployment(engine answering, pods int) *appsv1.Deployment {
+func oneLargeDeployment(engine recording, pods int) *appsv1.Deployment {
 	engine.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Label("Work", "tier", "work").Obj())
 	workloads := largeDeployment(int32(pods))
 	for _, w := range workloads {

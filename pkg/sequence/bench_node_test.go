@@ -18,7 +18,7 @@ var clusterSizes = []int{100, 1_000, 5_000}
 
 // fleet is an engine with so many nodes, a DaemonSet whose pods are ready on all of them but the last, and an application
 // of as many free pods that wait for it.
-func fleet(nodes int) answering {
+func fleet(nodes int) recording {
 	engine := newEngine()
 	for i := range nodes {
 		engine.ApplyNode(fleetNode(i, "1"))
@@ -59,7 +59,7 @@ func driverSet(version string, generation int64) *appsv1.DaemonSet {
 	return set
 }
 
-func perClusterSize(b *testing.B, run func(b *testing.B, engine answering, nodes int)) {
+func perClusterSize(b *testing.B, run func(b *testing.B, engine recording, nodes int)) {
 	for _, nodes := range clusterSizes {
 		b.Run(fmt.Sprintf("nodes=%d", nodes), func(b *testing.B) {
 			engine := fleet(nodes)
@@ -72,7 +72,7 @@ func perClusterSize(b *testing.B, run func(b *testing.B, engine answering, nodes
 // BenchmarkDriverEvent measures a driver's change of readiness on one node, by which the node closes or opens. As it
 // opens, all pods that may use it are released: here there are none left but those that wait for a place.
 func BenchmarkDriverEvent(b *testing.B) {
-	perClusterSize(b, func(b *testing.B, engine answering, nodes int) {
+	perClusterSize(b, func(b *testing.B, engine recording, nodes int) {
 		for i := range nodes {
 			engine.RemovePod(makePod("app-"+strconv.Itoa(i), "1").Obj())
 		}
@@ -90,7 +90,7 @@ func BenchmarkDriverEvent(b *testing.B) {
 
 // BenchmarkFreePodEvent measures the arrival of one more pod that may be scheduled to any open node.
 func BenchmarkFreePodEvent(b *testing.B) {
-	perClusterSize(b, func(b *testing.B, engine answering, _ int) {
+	perClusterSize(b, func(b *testing.B, engine recording, _ int) {
 		version := 1
 		for b.Loop() {
 			version++
@@ -101,7 +101,7 @@ func BenchmarkFreePodEvent(b *testing.B) {
 
 // BenchmarkNodeEvent measures a node whose labels change.
 func BenchmarkNodeEvent(b *testing.B) {
-	perClusterSize(b, func(b *testing.B, engine answering, _ int) {
+	perClusterSize(b, func(b *testing.B, engine recording, _ int) {
 		version := 1
 		for b.Loop() {
 			version++
@@ -114,7 +114,7 @@ func BenchmarkNodeEvent(b *testing.B) {
 
 // BenchmarkHeartbeat measures an update of a node in which nothing changes that matters.
 func BenchmarkHeartbeat(b *testing.B) {
-	perClusterSize(b, func(b *testing.B, engine answering, _ int) {
+	perClusterSize(b, func(b *testing.B, engine recording, _ int) {
 		version := 1
 		for b.Loop() {
 			version++
@@ -125,7 +125,7 @@ func BenchmarkHeartbeat(b *testing.B) {
 
 // BenchmarkDaemonSetStatus and BenchmarkDaemonSetTemplate measure the two kinds of change of a DaemonSet.
 func BenchmarkDaemonSetStatus(b *testing.B) {
-	perClusterSize(b, func(b *testing.B, engine answering, _ int) {
+	perClusterSize(b, func(b *testing.B, engine recording, _ int) {
 		version := 1
 		for b.Loop() {
 			version++
@@ -135,7 +135,7 @@ func BenchmarkDaemonSetStatus(b *testing.B) {
 }
 
 func BenchmarkDaemonSetTemplate(b *testing.B) {
-	perClusterSize(b, func(b *testing.B, engine answering, _ int) {
+	perClusterSize(b, func(b *testing.B, engine recording, _ int) {
 		version := 1
 		for b.Loop() {
 			version++
@@ -146,7 +146,7 @@ func BenchmarkDaemonSetTemplate(b *testing.B) {
 
 // BenchmarkDecideFreePod measures what PreEnqueue costs for a pod that may be scheduled to some nodes only.
 func BenchmarkDecideFreePod(b *testing.B) {
-	perClusterSize(b, func(b *testing.B, engine answering, _ int) {
+	perClusterSize(b, func(b *testing.B, engine recording, _ int) {
 		free := makePod("app-1", "1").Label("tier", "app").Obj()
 		for b.Loop() {
 			if engine.Decide(free).Held {
@@ -158,7 +158,7 @@ func BenchmarkDecideFreePod(b *testing.B) {
 
 // BenchmarkOpen measures what Filter costs for one node.
 func BenchmarkOpen(b *testing.B) {
-	perClusterSize(b, func(b *testing.B, engine answering, _ int) {
+	perClusterSize(b, func(b *testing.B, engine recording, _ int) {
 		placement := engine.Placement(makePod("app-1", "1").Label("tier", "app").Obj())
 		for b.Loop() {
 			placement.Open("node-0")
@@ -171,7 +171,7 @@ func BenchmarkOpen(b *testing.B) {
 func BenchmarkPlacement(b *testing.B) {
 	for name, tier := range map[string]string{"concerned": "app", "not concerned": "other"} {
 		b.Run(name, func(b *testing.B) {
-			perClusterSize(b, func(b *testing.B, engine answering, _ int) {
+			perClusterSize(b, func(b *testing.B, engine recording, _ int) {
 				pod := makePod("one-more", "1").Label("tier", tier).Obj()
 				engine.ApplyPod(pod)
 				for b.Loop() {

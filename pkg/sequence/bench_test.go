@@ -140,7 +140,7 @@ func heapInUse() uint64 {
 }
 
 // crowd is an engine with a group of two named pods and a group of held ones. It returns the first of the named pods.
-func crowd(held int) (answering, *corev1.Pod) {
+func crowd(held int) (recording, *corev1.Pod) {
 	engine := newEngine()
 	engine.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").
 		Pods("Database", "db-0", "db-1").Label("Application", "tier", "app").Obj())

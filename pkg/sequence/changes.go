@@ -24,8 +24,8 @@ type Changes struct {
 	// Matched are the sequences with a group that pods or workloads match from now on. Pods that wait for the group may have been told
 	// that nothing matches it: see Engine.Waiting.
 	Matched sets.Set[types.NamespacedName]
-	// Questions are those that this event raised, or raised anew: see Engine.Confirm.
-	Questions Questions
+	// Ripe are the sequences with passes that are to be recorded, see Engine.Ripe.
+	Ripe []types.NamespacedName
 }
 
 // Release is a pod that may be scheduled.
@@ -42,10 +42,10 @@ type Release struct {
 	Again bool
 }
 
-// Empty reports whether nothing was brought about. Questions are not news to anybody but who answers them.
+// Empty reports whether nothing was brought about.
 func (c *Changes) Empty() bool {
 	return len(c.Released) == 0 && len(c.Sequences) == 0 && len(c.Held) == 0 && len(c.Nominated) == 0 &&
-		len(c.Advanced) == 0 && len(c.Matched) == 0
+		len(c.Advanced) == 0 && len(c.Matched) == 0 && len(c.Ripe) == 0
 }
 
 func (c *Changes) touch(key types.NamespacedName) {

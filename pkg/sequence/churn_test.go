@@ -33,41 +33,41 @@ func liveHeap() int64 {
 func TestMemoryDoesNotGrowWithEdits(t *testing.T) {
 	slow.Test(t)
 	const few, many, slack = 10, 10_000, 400 << 10
-	tests := map[string]func(engine answering, i int){
-		"a time-out far away is edited": func(engine answering, i int) {
+	tests := map[string]func(engine recording, i int){
+		"a time-out far away is edited": func(engine recording, i int) {
 			engine.ApplySequence(edited(i, farTimeouts(v1alpha1.ScopeCluster)))
 		},
-		"a time-out far away is edited on nodes": func(engine answering, i int) {
+		"a time-out far away is edited on nodes": func(engine recording, i int) {
 			engine.ApplySequence(edited(i, farTimeouts(v1alpha1.ScopeNode)))
 		},
-		"a group is edited, so that its time begins again": func(engine answering, i int) {
+		"a group is edited, so that its time begins again": func(engine recording, i int) {
 			ps := edited(i, farTimeouts(v1alpha1.ScopeNode))
 			ps.Spec.PodGroups[0].PodSelector.MatchLabels["edit"] = v1alpha1.LabelValue(strconv.Itoa(i))
 			engine.ApplySequence(ps)
 		},
-		"a sequence is suspended and resumed": func(engine answering, i int) {
+		"a sequence is suspended and resumed": func(engine recording, i int) {
 			ps := edited(i, farTimeouts(v1alpha1.ScopeNode))
 			ps.Spec.Suspend = i%2 == 0
 			engine.ApplySequence(ps)
 		},
-		"a sequence is deleted and made again": func(engine answering, i int) {
+		"a sequence is deleted and made again": func(engine recording, i int) {
 			ps := edited(i, farTimeouts(v1alpha1.ScopeNode))
 			ps.UID = types.UID(strconv.Itoa(i))
 			engine.ApplySequence(ps)
 			engine.RemoveSequence(shopKey, "")
 		},
-		"a sequence of another namespace is": func(engine answering, i int) {
+		"a sequence of another namespace is": func(engine recording, i int) {
 			ps := edited(i, farTimeouts(v1alpha1.ScopeCluster))
 			ps.Spec.Namespace = fmt.Sprint("namespace-", i)
 			engine.ApplySequence(ps)
 		},
-		"status is written": func(engine answering, i int) {
+		"status is written": func(engine recording, i int) {
 			ps := edited(0, farTimeouts(v1alpha1.ScopeNode))
 			ps.ResourceVersion = version(i)
 			ps.Status.NodeStatus = []v1alpha1.NodeStatus{{NodeName: fmt.Sprint("node-", i), CurrentIndex: 1}}
 			engine.ApplySequence(ps)
 		},
-		"a wait that is far from over begins again": func(engine answering, i int) {
+		"a wait that is far from over begins again": func(engine recording, i int) {
 			engine.Tick(time.Unix(1_700_000_000+int64(i), 0))
 			ps := edited(0, farTimeouts(v1alpha1.ScopeCluster))
 			ps.Spec.PodGroups[0].WaitDuration = "2000000h"
@@ -75,37 +75,37 @@ func TestMemoryDoesNotGrowWithEdits(t *testing.T) {
 			ready := []corev1.ConditionStatus{corev1.ConditionTrue, corev1.ConditionFalse}[i%2]
 			engine.ApplyPod(makePod("db", version(i)).Label("app", "driver").Node("node-0").Condition(corev1.PodReady, ready, "").Obj())
 		},
-		"a pod comes and goes": func(engine answering, i int) {
+		"a pod comes and goes": func(engine recording, i int) {
 			engine.ApplySequence(edited(0, farTimeouts(v1alpha1.ScopeNode)))
 			pod := makePod(fmt.Sprint("pod-", i), version(i)).UID(fmt.Sprint(i)).Label("app", "driver").Node(fmt.Sprint("node-", i%10)).Obj()
 			pod.Labels[podgroups.CoschedulingLabel] = fmt.Sprint("gang-", i)
 			engine.ApplyPod(pod)
 			engine.RemovePod(pod)
 		},
-		"a pod that waits for a node comes and goes": func(engine answering, i int) {
+		"a pod that waits for a node comes and goes": func(engine recording, i int) {
 			engine.ApplySequence(edited(0, farTimeouts(v1alpha1.ScopeNode)))
 			pod := makePod("pod", version(i)).UID(fmt.Sprint(i)).Label("tier", "app").Toleration(fmt.Sprint(i)).Obj()
 			engine.ApplyPod(pod)
 			engine.RemovePod(pod)
 		},
-		"a node comes and goes": func(engine answering, i int) {
+		"a node comes and goes": func(engine recording, i int) {
 			engine.ApplySequence(edited(0, farTimeouts(v1alpha1.ScopeNode)))
 			engine.ApplyNode(fleetNode(1_000+i, version(i)))
 			engine.RemoveNode(fmt.Sprint("node-", 1_000+i))
 		},
-		"a DaemonSet comes and goes": func(engine answering, i int) {
+		"a DaemonSet comes and goes": func(engine recording, i int) {
 			engine.ApplySequence(edited(0, farTimeouts(v1alpha1.ScopeNode)))
 			set := driverSet(version(i), int64(i))
 			set.UID = types.UID(fmt.Sprint(i))
 			engine.ApplyWorkload(set)
 			engine.RemoveWorkload(set)
 		},
-		"the scheduler asks about pods that go before the watch tells of them": func(engine answering, i int) {
+		"the scheduler asks about pods that go before the watch tells of them": func(engine recording, i int) {
 			engine.ApplySequence(edited(0, farTimeouts(v1alpha1.ScopeCluster)))
 			engine.Decide(makePod(fmt.Sprint("pod-", i), version(2*i)).UID(fmt.Sprint(i)).Label("tier", "app").Obj())
 			engine.ReplacePods(nil, version(2*i+1))
 		},
-		"the scheduler asks about pods that the watch has told to be gone": func(engine answering, i int) {
+		"the scheduler asks about pods that the watch has told to be gone": func(engine recording, i int) {
 			engine.ApplySequence(edited(0, farTimeouts(v1alpha1.ScopeCluster)))
 			pod := makePod(fmt.Sprint("pod-", i), version(i)).UID(fmt.Sprint(i)).Label("tier", "app").Obj()
 			engine.ApplyPod(pod)

@@ -104,28 +104,6 @@ func TestATargetThatIsNoName(t *testing.T) {
 	assert.Contains(t, report.Problems[0].Message, `"shop; reboot" is not the name of a namespace`)
 }
 
-func TestASightingSaysWhetherConsentMatters(t *testing.T) {
-	e := newEngine()
-	known, unseen, elsewhere := makePod("two", "5").Obj(), makePod("other", "6").Obj(), makePod("two", "7").Namespace("dev").Obj()
-	e.ApplyNamespace(allowing("", "1"))
-	e.ApplyPod(known)
-	refused := func(pod *corev1.Pod) bool { return e.FirstSeen(pod).AsksNamespaces }
-	assert.False(t, refused(known), "no sequence points here")
-	e.ApplySequence(far().Obj())
-	assert.True(t, refused(known))
-	assert.True(t, refused(unseen))
-	assert.True(t, e.Lift(types.NamespacedName{Namespace: oracleNamespace, Name: "two"}).FirstSeen.AsksNamespaces)
-	e.ApplyNamespace(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "dev", ResourceVersion: "1"}})
-	assert.False(t, refused(elsewhere))
-	e.ApplyNamespace(allowing("*", "2"))
-	assert.False(t, refused(known), "what is allowed can only be withdrawn")
-	e.RemoveNamespace(allowing("*", "3"))
-	assert.True(t, refused(known))
-	e.RemoveSequence(farKey, "4")
-	e.ApplyNamespace(allowing("", "5"))
-	assert.False(t, refused(known))
-}
-
 func TestAnEngineForgetsConsentThatNobodyNeeds(t *testing.T) {
 	e := newEngine()
 	for version := range 100 {
@@ -136,7 +114,6 @@ func TestAnEngineForgetsConsentThatNobodyNeeds(t *testing.T) {
 	e.ReplaceNamespaces(nil, "201")
 	assert.Empty(t, e.consents.facts)
 	assert.Empty(t, e.consents.foreign)
-	assert.Empty(t, e.consents.refused)
 	assert.Empty(t, e.namespaces)
 }
 
@@ -153,17 +130,4 @@ func TestConsentTakesNothingFromTheSequencesOfTheNamespaceItself(t *testing.T) {
 	require.Len(t, changes.Released, 1)
 	assert.Equal(t, []string{v1alpha1.DefaultSchedulingGateName}, changes.Released[0].Gates, "the own sequence lifts it")
 	assert.NotContains(t, e.Verdict(two).Proof(two), "far/")
-}
-
-// It holds nothing, so nothing need be known of its groups: a user who may not name a namespace cannot make anybody read it.
-func TestASequenceWithoutConsentAsksNothing(t *testing.T) {
-	for sentence, list := range map[string]string{"it is not allowed": "", "it is allowed": "*"} {
-		t.Run(sentence, func(t *testing.T) {
-			e := NewEngine(Config{SchedulerNames: []string{oracleScheduler}})
-			e.ApplyNamespace(allowing(list, "1"))
-			e.ApplySequence(far().Obj())
-			changes := e.ApplyPod(makePod("one", "2").Node("n").Condition(corev1.PodReady, corev1.ConditionTrue, "").Obj())
-			assert.Equal(t, list == "", len(changes.Questions) == 0, "questions %v", changes.Questions)
-		})
-	}
 }

@@ -167,9 +167,6 @@ func (s *groupState) add(c contribution, sign int, tx *transaction) {
 	if c.Ready {
 		s.readyAt.Add(c.since, sign)
 	}
-	if c.timed {
-		s.timed += sign
-	}
 	switch part := c.demand; {
 	case part == nil:
 	case part.group != s.group:
@@ -232,11 +229,9 @@ func (s *groupState) setTrial(at member, c contribution) {
 	trials.Set(alarm, c.trialEnds())
 }
 
-// endTrials counts the members as ready whose time has come. The picture in which they do is that of now, and not that of the event that
-// said that they are Ready: so it is confirmed as of now.
+// endTrials counts the members as ready whose time has come.
 func (k *knowledge) endTrials(tx *transaction) {
 	for at := range k.trials.Due(k.now) {
-		tx.asOfNow(&k.questions)
 		tx.mark(at)
 	}
 }

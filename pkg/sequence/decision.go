@@ -38,7 +38,7 @@ func (k *knowledge) decision(p *pod) (d report.Decision) {
 		d.Held, d.Reason, d.Sequence.Namespace = true, report.HeldUntilSelected, p.Namespace
 		return d
 	}
-	by := h.by()
+	by := h.place
 	if by == nil {
 		return d
 	}
@@ -46,8 +46,6 @@ func (k *knowledge) decision(p *pod) (d report.Decision) {
 	d.Held, d.Sequence, d.Groups, d.Overridden = true, s.Key, len(s.groups), s.Override.Suspend
 	d.Group, d.Title = by.group, s.groups[by.group].Title
 	switch {
-	case h.place == nil:
-		d.Reason, d.Group = report.HeldEarly, s.groups[by.group].Awaited.First()
 	case h.rule == hold.ByGroup:
 		s.nodeless.describe(&d, k.now)
 	case h.rule == hold.Unsupported:
@@ -85,8 +83,8 @@ func (d *domain) describe(decision *report.Decision, now time.Time) {
 		}
 	}
 	switch {
-	case d.unconfirmed && d.looksSatisfied(current) && !d.isConfirmed(current):
-		decision.Reason = report.HeldUnconfirmed
+	case d.Ripe.Has(current):
+		decision.Reason = report.HeldUnrecorded
 	case d.looksSatisfied(current):
 		decision.Reason, decision.Until = report.HeldByWait, d.waitOver(current)
 	case d.timedOut(current, now):

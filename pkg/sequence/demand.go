@@ -184,6 +184,7 @@ func (all *workloads) withdrawDemand(demand *demand, tx *transaction) {
 	delete(w.demands, s)
 	delete(s.groups[demand.group].demands, demand)
 	if !s.PerNode {
+		s.changedAs = inventory.Newest(s.changedAs, tx.version) // what it counts is less from now on
 		s.nodeless.groupState(demand.group)
 		demand.put(readiness.Demands{}, 0)
 		tx.markDirty(s.nodeless)

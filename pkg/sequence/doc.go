@@ -11,7 +11,6 @@
 //
 //	sequence      the Engine: transactions, domains, what is published
 //	report        status, messages and problems from what the engine has worked out
-//	confirmation  what must be known before something that looks satisfied counts
 //	placement     scope Node: which nodes are open to which groups
 //	progress      which groups are passed and released, since when, and when time alone will change that
 //	readiness     whether a group is satisfied, since when, and what is missing: one file a rule
@@ -24,7 +23,7 @@
 // The files of this package build on each other, too, from the top of this list down. What is in one line may be mutual. A test sees to it.
 //
 //	engine.go                                 what tells the Engine of an event
-//	verdict.go, unlisted.go, interest.go, interest_of.go, names_objects.go
+//	verdict.go, ripe.go, interest.go, interest_of.go, names_objects.go
 //	                                          what the scheduler, the controller and the feed ask
 //	apply_namespace.go                        one event of each kind: it changes facts, and marks what follows from them
 //	apply_sequence.go
@@ -45,11 +44,10 @@
 //	contribution.go                           what pods add to the sums of groups
 //	demand.go                                 what workloads add to them: how many pods there should be
 //	due.go                                    on which nodes DaemonSets should have a pod, and have one
-//	confirm.go, progress_facts.go             what must be known before something counts
+//	progress_facts.go                         how ready groups are, and what is recorded of them
 //	failures.go                               which members failed and are gone
 //	pin.go, tried.go                          who waits for which node
 //	domain.go, nodeconditions.go              a sequence in the cluster or on a node
-//	questions.go                              what was asked, and what is known of the answers
 //	pods.go, workloads.go                     what is known of one kind of thing
 //	sequences.go, nodes.go, objects.go
 //	transaction.go                            what one event changes
@@ -73,7 +71,7 @@
 //	due               of a DaemonSet: the nodes where it should have a pod
 //	pin               the one node that a pod asks for
 //	transaction       one event: what it entered, and what must be settled because of it
-//	unconfirmed       looks satisfied, but it is not known yet that no event is missing
+//	ripe              to be passed once status records it
 //	verdict           what the engine says of one pod that has no node
 //	published         what readers see without waiting for an event
 //
@@ -83,8 +81,8 @@
 //
 //   - A pod belongs to at most one group of a sequence: the first that names or selects it. If db lists the pod web-0, and web selects
 //     its labels, it is a member of db, and waits for nothing.
-//   - In a domain a group is passed after all groups that it waits for. In mode BootstrapOnly a pass is only lost when the
-//     definition of the group, or of one before it, changes: if a pod of db fails later, web goes on. In mode Continuous it lasts as
+//   - In a domain a group is passed after all groups that it waits for. In mode BootstrapOnly it is passed once status records it, and
+//     that is only lost when the definition of the group, or of one before it, changes: if a pod of db fails later, web goes on. In mode Continuous it lasts as
 //     long as the group is satisfied: new pods of web wait again.
 //   - A pod may be scheduled when all groups that its own waits for are passed, in every sequence it belongs to: in the cluster, or on
 //     the node that it asks for. One that asks for none is tried, and Filter keeps it from nodes that are not open. If another sequence has

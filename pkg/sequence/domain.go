@@ -110,12 +110,12 @@ func (d *domain) startFromEmptyNode(before *node) {
 	if !s.PerNode {
 		return
 	}
-	moment := s.knowledge.questions.moment.Load()
-	if before == nil || before.seenMoment == moment || s.registeredAt == moment {
+	now := s.knowledge.transactions
+	if before == nil || before.seenIn == now || s.registeredIn == now {
 		return
 	}
 	d.published = publishedDomain{Standing: s.onEmptyNode(before)}
-	if d.node.seenMoment < moment { // it is not another node of that name: something comes to an empty node
+	if d.node.seenIn < now { // it is not another node of that name: something comes to an empty node
 		d.Passed, d.Released, d.ReleasedBefore, d.evaluated = d.published.Passed, d.published.Released, d.published.Released, true
 		_, d.Reached = s.ReachedOn(before.Object.Labels)
 		d.published.unmatched = d.unmatchedGroups() // nothing is there that may have failed
@@ -215,18 +215,10 @@ func (d *domain) needsNothing(group int) bool {
 	return d.node != nil && d.sequence.groups[group].NeedsNoPods
 }
 
-// looksSatisfied reports whether the group is satisfied as far as is known, isConfirmed whether that is confirmed, and since is since when
-// it is.
+// looksSatisfied reports whether the group is satisfied as far as is known, and since is since when it is.
 func (d *domain) looksSatisfied(group int) bool {
 	if state := d.find(group); state != nil {
 		return state.satisfied
-	}
-	return d.needsNothing(group)
-}
-
-func (d *domain) isConfirmed(group int) bool {
-	if state := d.find(group); state != nil {
-		return state.confirmed
 	}
 	return d.needsNothing(group)
 }
@@ -292,8 +284,7 @@ func (d *domain) groupState(group int) *groupState {
 	if !found {
 		state := &groupState{group: group}
 		if d.evaluated && d.needsNothing(group) {
-			state.satisfied, state.confirmed, state.since = true, true, d.since(group)
-			state.waitConfirmed = !d.sequence.knowledge.now.Before(d.waitOver(group))
+			state.satisfied, state.since = true, d.since(group)
 		}
 		d.groupStates = slices.Insert(d.groupStates, i, state)
 	}
@@ -339,7 +330,7 @@ func (d *domain) unmatchedGroups() spec.GroupSet {
 
 func (d *domain) isUnmatched(i int) bool {
 	if state := d.find(i); state != nil {
-		return state.lastNeed.nothing && state.lastNeed.required == 0 // as readiness.Need.NothingMatches
+		return state.unmatched
 	}
 	if d.sequence.groups[i].WithoutMembers {
 		return false

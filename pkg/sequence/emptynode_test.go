@@ -34,7 +34,7 @@ func TestASequenceTakesMemoryWhereItHasSomething(t *testing.T) {
 	plain := func(*SequenceWrapper) {}
 	tests := map[string]struct {
 		edit  func(*SequenceWrapper)
-		after func(answering)
+		after func(recording)
 		most  int64
 	}{
 		"nothing of it is anywhere": {edit: plain, most: 100 << 10},
@@ -52,7 +52,7 @@ func TestASequenceTakesMemoryWhereItHasSomething(t *testing.T) {
 		},
 		"a DaemonSet is due on every node": {
 			edit: plain, most: 1200 << 10,
-			after: func(engine answering) {
+			after: func(engine recording) {
 				set := driverSet("1", 1)
 				set.Spec.Template.Labels = map[string]string{"tier": "0"}
 				engine.ApplyWorkload(set)
@@ -64,7 +64,7 @@ func TestASequenceTakesMemoryWhereItHasSomething(t *testing.T) {
 					asksForHealth(w)
 				}
 			}, most: 1200 << 10,
-			after: func(engine answering) {
+			after: func(engine recording) {
 				for i := range nodes {
 					engine.ApplyNode(reporting(fleetNode(i, "2"), "example.com/Healthy", corev1.ConditionTrue))
 				}
@@ -72,7 +72,7 @@ func TestASequenceTakesMemoryWhereItHasSomething(t *testing.T) {
 		},
 		"a DaemonSet was due on every node": {
 			edit: plain, most: 200 << 10,
-			after: func(engine answering) {
+			after: func(engine recording) {
 				set := driverSet("1", 1)
 				set.Spec.Template.Labels = map[string]string{"tier": "0"}
 				engine.ApplyWorkload(set)
@@ -81,7 +81,7 @@ func TestASequenceTakesMemoryWhereItHasSomething(t *testing.T) {
 		},
 		"pods of it were on every node, and never ready": {
 			edit: plain, most: 100 << 10,
-			after: func(engine answering) {
+			after: func(engine recording) {
 				for i := range nodes {
 					pod := makePod(fmt.Sprint("pod-", i), "1").Label("tier", "7").Node(fmt.Sprint("node-", i)).Obj()
 					engine.ApplyPod(pod)
@@ -91,7 +91,7 @@ func TestASequenceTakesMemoryWhereItHasSomething(t *testing.T) {
 		},
 		"pods of it were on every node": {
 			edit: plain, most: 600 << 10,
-			after: func(engine answering) {
+			after: func(engine recording) {
 				for i := range nodes {
 					pod := makePod(fmt.Sprint("pod-", i), "1").Label("tier", "0").Node(fmt.Sprint("node-", i)).
 						Condition(corev1.PodReady, corev1.ConditionTrue, "").Obj()
@@ -143,7 +143,7 @@ func (c *comparison) checkEmptyNodes() error {
 			}
 			c.seen["blank nodes"]++
 			d := &domain{sequence: s, name: name, node: n}
-			d.evaluate(c.engine.knowledge, &transaction{})
+			d.evaluate(c.engine.knowledge)
 			d.advance(c.engine.now)
 			if want, got := d.standing(), s.onEmptyNode(n); got != want {
 				return fmt.Errorf("%s on %s: %+v, and with a domain %+v", s.Key.Name, name, got, want)
@@ -174,9 +174,9 @@ func TestARecordOfANodeCountsWhicheverOfBothIsKnownFirst(t *testing.T) {
 	satisfiedAt := metav1.NewTime(start.Add(time.Minute))
 	recorded.Status.NodeStatus = []v1alpha1.NodeStatus{{NodeName: node.Name, SatisfiedAt: &satisfiedAt}}
 
-	know := map[string]func(answering){
-		"the node":     func(e answering) { e.ApplyNode(node); e.ApplySequence(recorded) },
-		"the sequence": func(e answering) { e.ApplySequence(recorded); e.ApplyNode(node) },
+	know := map[string]func(recording){
+		"the node":     func(e recording) { e.ApplyNode(node); e.ApplySequence(recorded) },
+		"the sequence": func(e recording) { e.ApplySequence(recorded); e.ApplyNode(node) },
 	}
 	for first, apply := range know {
 		t.Run(first, func(t *testing.T) {

@@ -27,16 +27,7 @@ func (e *Engine) settleAfter(enter func() *transaction) Changes {
 // settleAt is settleAfter for an event of a version.
 func (e *Engine) settleAt(version string, enter func(*transaction)) Changes {
 	return e.settleAfter(func() *transaction {
-		tx := e.questions.at(version)
-		enter(tx)
-		return tx
-	})
-}
-
-// settleListed is settleAfter for a list of a version.
-func (e *Engine) settleListed(version string, enter func(*transaction)) Changes {
-	return e.settleAfter(func() *transaction {
-		tx := e.questions.relistedAt(version)
+		tx := e.begin(version)
 		enter(tx)
 		return tx
 	})
@@ -50,7 +41,7 @@ func (e *Engine) ApplyPod(object *corev1.Pod) Changes {
 	view := viewPod(object)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	tx := e.questions.at(view.ResourceVersion)
+	tx := e.begin(view.ResourceVersion)
 	e.applyPod(view, tx)
 	return e.settle(tx)
 }
@@ -68,7 +59,7 @@ func (e *Engine) ReplacePods(objects []*corev1.Pod, version string) Changes {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
-	tx := e.questions.relistedOf(OfPods, version)
+	tx := e.begin(version)
 	e.replacePods(objects, tx)
 	changes := e.settle(tx)
 	e.unseen.listed(version) // what it has is published
@@ -87,12 +78,24 @@ func (e *Engine) ApplyClusterSequence(cluster *v1alpha1.ClusterPodSequence, unre
 	return e.settleAt(cluster.ResourceVersion, func(tx *transaction) { e.applySequence(spec.OfCluster(cluster, unreadable...), tx) })
 }
 
-// ApplySequences tells the engine of several PodSequences and ClusterPodSequences in one step. version is the newest of anything
-// that is known.
-func (e *Engine) ApplySequences(objects []Stored, version string) Changes {
+// ApplySequences tells the engine of several PodSequences and ClusterPodSequences in one step.
+func (e *Engine) ApplySequences(objects []Stored) Changes {
+	version := ""
+	for _, ps := range objects {
+		version = inventory.Newest(version, ps.ResourceVersion)
+	}
 	return e.settleAt(version, func(tx *transaction) {
 		for _, ps := range objects {
 			e.applySequence(ps, tx)
+		}
+	})
+}
+
+// Recorded tells the engine of a sequence whose passes were recorded. One that the engine does not know is gone.
+func (e *Engine) Recorded(stored Stored) Changes {
+	return e.settleAt(stored.ResourceVersion, func(tx *transaction) {
+		if s := e.sequences[types.NamespacedName{Namespace: stored.Namespace, Name: stored.Name}]; s != nil && s.UID == stored.UID {
+			e.applySequence(stored, tx)
 		}
 	})
 }
@@ -104,12 +107,12 @@ func (e *Engine) RemoveSequence(key types.NamespacedName, version string) Change
 
 // ReplaceSequences tells the engine of all PodSequences that there are at a version. It does not touch ClusterPodSequences.
 func (e *Engine) ReplaceSequences(objects []spec.Stored, version string) Changes {
-	return e.settleListed(version, func(tx *transaction) { e.replaceSequences(objects, false, tx) })
+	return e.settleAt(version, func(tx *transaction) { e.replaceSequences(objects, false, tx) })
 }
 
 // ReplaceClusterSequences tells the engine of all ClusterPodSequences that there are at a version. It does not touch PodSequences.
 func (e *Engine) ReplaceClusterSequences(objects []spec.Stored, version string) Changes {
-	return e.settleListed(version, func(tx *transaction) { e.replaceSequences(objects, true, tx) })
+	return e.settleAt(version, func(tx *transaction) { e.replaceSequences(objects, true, tx) })
 }
 
 // ApplyWorkload tells the engine of a Deployment, ReplicaSet, ReplicationController, StatefulSet, DaemonSet or Job that
@@ -125,7 +128,7 @@ func (e *Engine) ApplyWorkload(object metav1.Object) Changes {
 	e.prepareDue(view) // may take a while: nobody who asks waits for it
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	tx := e.questions.at(view.ResourceVersion)
+	tx := e.begin(view.ResourceVersion)
 	e.applyWorkload(view, tx)
 	return e.settle(tx)
 }
@@ -143,7 +146,7 @@ func (e *Engine) ReplaceWorkloads(kind inventory.Kind, objects []metav1.Object, 
 	views := e.prepareWorkloads(kind, objects) // may take a while: nobody who asks waits for it
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	tx := e.questions.relistedOf(KindsWith(kind), version)
+	tx := e.begin(version)
 	e.replaceWorkloads(kind, views, tx)
 	return e.settle(tx)
 }
@@ -156,7 +159,7 @@ func (e *Engine) ApplyNode(object *corev1.Node) Changes {
 // RemoveNode tells the engine that a node is gone.
 func (e *Engine) RemoveNode(name string) Changes {
 	return e.settleAfter(func() *transaction {
-		tx := &transaction{}
+		tx := e.begin("")
 		e.removeNode(name, tx)
 		return tx
 	})
@@ -164,7 +167,7 @@ func (e *Engine) RemoveNode(name string) Changes {
 
 // ReplaceNodes tells the engine of all nodes there are at a version, in one step.
 func (e *Engine) ReplaceNodes(objects []*corev1.Node, version string) Changes {
-	return e.settleListed(version, func(tx *transaction) { e.replaceNodes(objects, tx) })
+	return e.settleAt(version, func(tx *transaction) { e.replaceNodes(objects, tx) })
 }
 
 // ApplyNamespace tells the engine of a namespace that was added or changed. A version older than the one it has is ignored.
@@ -179,11 +182,7 @@ func (e *Engine) RemoveNamespace(object *corev1.Namespace) Changes {
 
 // ReplaceNamespaces tells the engine of all namespaces that there are at a version.
 func (e *Engine) ReplaceNamespaces(objects []*corev1.Namespace, version string) Changes {
-	return e.settleAfter(func() *transaction {
-		tx := e.questions.relistedOf(OfNamespaces, version)
-		e.replaceNamespaces(objects, tx)
-		return tx
-	})
+	return e.settleAt(version, func(tx *transaction) { e.replaceNamespaces(objects, tx) })
 }
 
 // ForgetNamespace makes the engine forget the workloads of a namespace, and its pods except those that have no node and have not
@@ -192,33 +191,12 @@ func (e *Engine) ForgetNamespace(name string) Changes {
 	return e.settleAt("", func(tx *transaction) { e.forgetNamespace(name, tx) })
 }
 
-// VersionsIncomparable tells the engine that resource versions of different kinds cannot be compared, because the API server
-// keeps some kinds in an etcd of their own. It cannot be taken back.
-func (e *Engine) VersionsIncomparable() {
-	e.settleAfter(func() *transaction {
-		e.questions.versionsIncomparable = true
-		return &transaction{}
-	})
-}
-
-// Confirm tells the engine that it has been told of every event of a subject that had happened at one of its moments.
-func (e *Engine) Confirm(subject Subject, moment uint64) Changes {
-	e.enter.Lock()
-	defer e.enter.Unlock()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-
-	tx := transaction{} // on the stack: there are many answers
-	e.questions.confirm(subject, moment, &tx)
-	return e.settle(&tx)
-}
-
 // Tick tells the engine what time it is: waits and time-outs that are over take effect. Times in the future, of which the
 // API may tell when clocks differ, count as this time. It must not run backwards.
 func (e *Engine) Tick(now time.Time) Changes {
 	return e.settleAfter(func() *transaction {
 		e.now = latest(e.now, now)
-		tx := &transaction{}
+		tx := e.begin("")
 		for d := range e.alarms.Due(e.now) {
 			tx.markDirty(d)
 		}
@@ -236,10 +214,6 @@ func (e *Engine) NextWake() time.Time {
 	return sooner(sooner(e.alarms.Next(), e.trials.Next()), sooner(e.overrides.Next(), e.retries.Next()))
 }
 
-// Moment counts the events that the engine has been told of. What is found to be there after it was read was known, if it
-// was there before, when the events up to the moment were entered. The last of them may be on the way in.
-func (e *Engine) Moment() uint64 { return e.questions.moment.Load() }
-
 // Everything returns what the engine would have reported had it come to know all it knows in one step: every pod that may be
 // scheduled, every pod that must wait, every sequence.
 func (e *Engine) Everything() Changes {
@@ -249,8 +223,10 @@ func (e *Engine) Everything() Changes {
 	defer e.mu.Unlock()
 
 	changes := Changes{}
-	for key := range e.sequences {
-		changes.touch(key)
+	for key, s := range e.sequences {
+		if changes.touch(key); s.nodeless.Ripe != 0 {
+			changes.Ripe = append(changes.Ripe, key)
+		}
 	}
 	for _, ns := range e.namespaces {
 		for _, p := range ns.pods {
@@ -263,7 +239,7 @@ func (e *Engine) Everything() Changes {
 // KindInstalled tells the engine whether the kind PodSequence is installed. Until it is told, the kind is.
 func (e *Engine) KindInstalled(installed bool) Changes {
 	return e.settleAfter(func() *transaction {
-		tx := &transaction{}
+		tx := e.begin("")
 		if e.published.existing.uninstalled.Swap(!installed) == installed {
 			for name := range e.namespaces {
 				for _, p := range e.namespaces.pods(name) {

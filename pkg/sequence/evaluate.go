@@ -3,7 +3,6 @@ package sequence
 import (
 	"time"
 
-	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/readiness"
 )
 
@@ -37,7 +36,7 @@ func (d *domain) need(i int) readiness.Need {
 }
 
 // evaluate works out anew the groups that the transaction may have changed. It must come before advance.
-func (d *domain) evaluate(k *knowledge, tx *transaction) {
+func (d *domain) evaluate(k *knowledge) {
 	othersSatisfied := true
 	for _, state := range d.groupStates {
 		g := d.sequence.groups[state.group]
@@ -45,15 +44,9 @@ func (d *domain) evaluate(k *knowledge, tx *transaction) {
 			state.othersSatisfied, state.dirty = othersSatisfied, true
 		}
 		if !d.evaluated || state.dirty {
-			if isNew := !d.evaluated || state.changed.Moment == 0; isNew { // until now nobody looked at anything of it
-				state.noteChange(k.questions.nowMoment(), k.questions.newest)
-			} else {
-				state.noteChange(tx.Question, tx.version)
-			}
 			need, satisfied := d.evaluateGroup(state.group)
-			d.settleGroup(state, need, satisfied, k, tx)
+			d.settleGroup(state, need, satisfied, k.now)
 		}
-		d.settleConfirmation(state.group, k)
 		othersSatisfied = othersSatisfied && (state.satisfied || g.Skip)
 	}
 	d.evaluated = true
@@ -66,35 +59,15 @@ func (d *domain) evaluateGroup(i int) (need readiness.Need, satisfied bool) {
 	return need, !d.sequence.refused() && facts.IsSatisfied(need)
 }
 
-// kept is as much of what a group needs as is compared with what it needs later.
-func kept(n *readiness.Need) keptNeed {
-	return keptNeed{
-		required: n.Required, expected: n.Expected, missing: n.Missing, stale: n.Stale, lost: n.Lost,
-		certain: n.Certain, nothing: n.Nothing, unseen: n.Unseen, incomplete: n.Incomplete, going: n.Going,
-	}
-}
-
-// noteChange notes as of when the sums are what they are.
-func (s *groupState) noteChange(question Question, version string) {
-	s.changed = s.changed.And(question)
-	if version == "" || version != question.Version { // else it is the newest of all
-		version = inventory.Newest(s.asOf, version)
-	}
-	s.asOf = version
-}
-
-// settleGroup enters what a group needs now, and since when it is satisfied. What else is needed than before must be confirmed anew.
-func (d *domain) settleGroup(state *groupState, need readiness.Need, satisfied bool, k *knowledge, tx *transaction) {
-	if kept := kept(&need); !state.satisfied || kept != state.lastNeed || tx.relisted {
-		state.question, state.lastNeed, state.confirmed = state.changed, kept, false
-	}
+// settleGroup enters what a group needs now, and since when it is satisfied.
+func (d *domain) settleGroup(state *groupState, need readiness.Need, satisfied bool, now time.Time) {
 	if g := d.sequence.groups[state.group]; g.watchedSince.IsZero() {
-		g.watchedSince = k.now.Truncate(time.Second)
+		g.watchedSince = now.Truncate(time.Second)
 	}
-	state.witness.Notice(tx.version, !tx.relisted && !k.questions.versionsIncomparable)
-	facts := d.sinceFacts(state.group, satisfied, k.now)
+	facts := d.sinceFacts(state.group, satisfied, now)
 	state.since = facts.Since(func() time.Time { return d.readySince(state.group) })
-	state.satisfied, state.unsatisfiedBefore, state.dirty, state.turned = satisfied, false, false, time.Time{}
+	state.satisfied, state.unmatched = satisfied, need.NothingMatches()
+	state.unsatisfiedBefore, state.dirty, state.turned = false, false, time.Time{}
 }
 
 // sinceFacts are what the rule looks at that says since when a group is satisfied.

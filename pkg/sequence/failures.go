@@ -112,7 +112,7 @@ func (k *knowledge) noteDeletedPod(p *pod, tx *transaction) {
 
 // wasThereAt reports whether the sequence was there when the event happened, which may come late.
 func (s *sequence) wasThereAt(tx *transaction) bool {
-	return tx.version == "" || s.knowledge.questions.versionsIncomparable || !inventory.Behind(tx.version, s.sinceVersion)
+	return tx.version == "" || !inventory.Behind(tx.version, s.sinceVersion)
 }
 
 // groupOfFailure is the group that would select the failed member.

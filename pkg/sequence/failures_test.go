@@ -38,7 +38,7 @@ func makeJob(name, version string, created, ended int, condition batchv1.JobCond
 }
 
 // failedPods enters so many pods without a controller that failed, with so many labels more.
-func failedPods(engine answering, number, more int) {
+func failedPods(engine recording, number, more int) {
 	for i := range number {
 		p := makePod(fmt.Sprintf("failed-%05d", i), strconv.Itoa(10+i)).Label("tier", "first").Obj()
 		p.Spec.NodeName, p.Status.Phase = "n", corev1.PodFailed

@@ -114,7 +114,7 @@ func namespaced(namespace, name string) types.NamespacedName {
 func twice(name string, event func()) growthEvent { return growthEvent{name, event, event} }
 
 // again tells the engine of another version of an object at each call, as do those that follow. What is in it is made beforehand.
-func (g *growingCluster) again(a answering, object *corev1.Pod) func() {
+func (g *growingCluster) again(a recording, object *corev1.Pod) func() {
 	return func() {
 		p := *object
 		p.ResourceVersion = g.next()
@@ -122,7 +122,7 @@ func (g *growingCluster) again(a answering, object *corev1.Pod) func() {
 	}
 }
 
-func (g *growingCluster) nodeIs(a answering, i int, change func(*corev1.Node)) func() {
+func (g *growingCluster) nodeIs(a recording, i int, change func(*corev1.Node)) func() {
 	object := g.node(i)
 	change(object)
 	return func() {
@@ -132,7 +132,7 @@ func (g *growingCluster) nodeIs(a answering, i int, change func(*corev1.Node)) f
 	}
 }
 
-func (g *growingCluster) namespaceIs(a answering, name string, labels map[string]string) func() {
+func (g *growingCluster) namespaceIs(a recording, name string, labels map[string]string) func() {
 	object := g.namespace(name, labels)
 	return func() {
 		n := *object
@@ -142,7 +142,7 @@ func (g *growingCluster) namespaceIs(a answering, name string, labels map[string
 }
 
 // sequenceIs makes a change at each event, after which it is another generation.
-func (g *growingCluster) sequenceIs(a answering, object *v1alpha1.PodSequence, change func(*v1alpha1.PodSequence)) func() {
+func (g *growingCluster) sequenceIs(a recording, object *v1alpha1.PodSequence, change func(*v1alpha1.PodSequence)) func() {
 	return func() {
 		ps := *object
 		ps.ResourceVersion = g.next()
@@ -151,7 +151,7 @@ func (g *growingCluster) sequenceIs(a answering, object *v1alpha1.PodSequence, c
 	}
 }
 
-func (g *growingCluster) acrossIs(a answering, name string, change func(*v1alpha1.ClusterPodSequence)) func() {
+func (g *growingCluster) acrossIs(a recording, name string, change func(*v1alpha1.ClusterPodSequence)) func() {
 	object := g.across(name)
 	return func() {
 		c := *object
@@ -161,7 +161,7 @@ func (g *growingCluster) acrossIs(a answering, name string, change func(*v1alpha
 	}
 }
 
-func (g *growingCluster) podEvents(a answering) []growthEvent {
+func (g *growingCluster) podEvents(a recording) []growthEvent {
 	const yes, no = corev1.ConditionTrue, corev1.ConditionFalse
 	database := func(t, i int, status corev1.ConditionStatus) func() {
 		return g.again(a, g.teamPod(t, "database", i, status))
@@ -197,7 +197,7 @@ func (g *growingCluster) podEvents(a answering) []growthEvent {
 	}
 }
 
-func (g *growingCluster) nodeEvents(a answering) []growthEvent {
+func (g *growingCluster) nodeEvents(a recording) []growthEvent {
 	same := g.nodeIs(a, 1, func(*corev1.Node) {})
 	label := func(key, value string) func() {
 		return g.nodeIs(a, 1, func(n *corev1.Node) { n.Labels[key] = value })
@@ -221,7 +221,7 @@ func (g *growingCluster) nodeEvents(a answering) []growthEvent {
 	}
 }
 
-func (g *growingCluster) sequenceEvents(a answering) []growthEvent {
+func (g *growingCluster) sequenceEvents(a recording) []growthEvent {
 	generation := int64(1)
 	edit := func(object *metav1.ObjectMeta, groups []v1alpha1.PodGroup) []v1alpha1.PodGroup {
 		generation++

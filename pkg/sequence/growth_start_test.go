@@ -42,7 +42,7 @@ func received[T any, P interface {
 type startStep struct {
 	name  string
 	count int
-	enter func(answering)
+	enter func(recording)
 }
 
 // startSteps are the steps of a start. Each makes its objects when it is asked for, so that not all of them are in memory at once.
@@ -54,15 +54,15 @@ func (g *growingCluster) startSteps(tb testing.TB) []func() startStep {
 				nodes[i] = g.node(i)
 			}
 			nodes = received(tb, nodes)
-			return startStep{"nodes", len(nodes), func(a answering) { a.ReplaceNodes(nodes, g.next()) }}
+			return startStep{"nodes", len(nodes), func(a recording) { a.ReplaceNodes(nodes, g.next()) }}
 		},
 		func() startStep {
 			namespaces := received(tb, g.allNamespaces())
-			return startStep{"namespaces", len(namespaces), func(a answering) { a.ReplaceNamespaces(namespaces, g.next()) }}
+			return startStep{"namespaces", len(namespaces), func(a recording) { a.ReplaceNamespaces(namespaces, g.next()) }}
 		},
 		func() startStep {
 			pods := received(tb, g.pods())
-			return startStep{"pods", len(pods), func(a answering) { a.ReplacePods(pods, g.next()) }}
+			return startStep{"pods", len(pods), func(a recording) { a.ReplacePods(pods, g.next()) }}
 		},
 		func() startStep {
 			workloads := g.workloads()
@@ -70,7 +70,7 @@ func (g *growingCluster) startSteps(tb testing.TB) []func() startStep {
 			for _, of := range workloads {
 				count += len(of)
 			}
-			return startStep{"workloads", count, func(a answering) {
+			return startStep{"workloads", count, func(a recording) {
 				for _, kind := range slices.Sorted(maps.Keys(workloads)) {
 					a.ReplaceWorkloads(kind, workloads[kind], g.next())
 				}
@@ -78,20 +78,20 @@ func (g *growingCluster) startSteps(tb testing.TB) []func() startStep {
 		},
 		func() startStep {
 			sequences := g.ofTeams()
-			return startStep{"sequences-cluster", len(sequences), func(a answering) { a.answer(a.ApplySequences(sequences, g.next())) }}
+			return startStep{"sequences-cluster", len(sequences), func(a recording) { a.ApplySequences(sequences) }}
 		},
 		func() startStep {
 			sequences := g.ofPlatforms()
-			return startStep{"sequences-node", len(sequences), func(a answering) { a.answer(a.ApplySequences(sequences, g.next())) }}
+			return startStep{"sequences-node", len(sequences), func(a recording) { a.ApplySequences(sequences) }}
 		},
 		func() startStep {
 			sequences := g.allAcross()
-			return startStep{"clusterpodsequences", len(sequences), func(a answering) { a.answer(a.ApplySequences(sequences, g.next())) }}
+			return startStep{"clusterpodsequences", len(sequences), func(a recording) { a.ApplySequences(sequences) }}
 		},
 	}
 }
 
-func (g *growingCluster) started(tb testing.TB) answering {
+func (g *growingCluster) started(tb testing.TB) recording {
 	engine := newEngine()
 	engine.Tick(growthNow)
 	for _, step := range g.startSteps(tb) {
@@ -126,7 +126,7 @@ func BenchmarkGrowthStart(b *testing.B) {
 }
 
 // enterUncollected enters a step while the garbage collector does not run.
-func enterUncollected(tb testing.TB, engine answering, step startStep) (took time.Duration, name string, count int) {
+func enterUncollected(tb testing.TB, engine recording, step startStep) (took time.Duration, name string, count int) {
 	runtime.GC()
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	begin := processorTime(tb)
@@ -135,7 +135,7 @@ func enterUncollected(tb testing.TB, engine answering, step startStep) (took tim
 }
 
 // reportKept reports how many there are of what the engine makes of the objects.
-func (a answering) reportKept(b *testing.B) {
+func (a recording) reportKept(b *testing.B) {
 	domains, states := 0, 0
 	for _, s := range a.sequences {
 		domains += len(s.domains)

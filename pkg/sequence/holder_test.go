@@ -14,10 +14,8 @@ import (
 )
 
 // blind returns an engine that sees no nodes.
-func blind() answering {
-	return answering{NewEngine(Config{
-		SchedulerNames: []string{oracleScheduler}, GatePrefixes: []string{"podsequence.example.com/"}, ClusterScopeOnly: true,
-	})}
+func blind() recording {
+	return newEngineOf(func(c *Config) { c.ClusterScopeOnly = true })
 }
 
 // driverFirst is a sequence of drivers and an application.
@@ -79,12 +77,12 @@ func TestADryRunCountsWhatWouldBeHeld(t *testing.T) {
 			if sees {
 				enforced, dry = newEngine(), newEngine()
 			}
-			for _, engine := range []answering{enforced, dry} {
+			for _, engine := range []recording{enforced, dry} {
 				if sees {
 					engine.ApplyNode(fleetNode(0, "1"))
 				}
 				engine.ApplyWorkload(driverSet("1", 1))
-				engine.ApplySequence(driverFirst(perNode, engine == dry))
+				engine.ApplySequence(driverFirst(perNode, engine.Engine == dry.Engine))
 				engine.ApplyPod(pod.Obj())
 			}
 			report, ok := dry.Report(shopKey)

@@ -17,7 +17,7 @@ func (k *knowledge) reviewHook(w *workload, tx *transaction) {
 		facts.OfHook = !facts.OfHook
 		view := &pod{Pod: &facts, unbound: bound}
 		if !view.Bound() {
-			view.unbound = &unbound{firstSeen: p.firstSeen, placed: p.placed}
+			view.unbound = &unbound{}
 		}
 		p.markDirty(tx)
 		k.update(ns, p, view, true, tx)

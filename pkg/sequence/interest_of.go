@@ -59,18 +59,5 @@ func (i Interest) MayHold(pod Identity, namespaceLabels map[string]string, exist
 	return member
 }
 
-// DependsOnNamespace reports whether the labels of the pod's namespace may decide that the sequence holds the pod.
-func (i Interest) DependsOnNamespace(pod Identity) bool {
-	if i.sequence.DryRun || !i.sequence.IsSelectable(pod.Namespace) {
-		return false
-	}
-	for _, g := range i.sequence.Groups {
-		if g.SelectsNamespaces() && g.Selector != nil && g.Selector.Matches(pod.Labels) {
-			return true
-		}
-	}
-	return false
-}
-
 // MatchCost returns what it costs to match a pod with the sequence, in labels that are compared.
 func (i Interest) MatchCost() int { return i.sequence.MatchCost() }

@@ -1,7 +1,6 @@
 package sequence
 
 import (
-	"cmp"
 	"slices"
 
 	"example.com/podsequence/pkg/sequence/hold"
@@ -16,14 +15,8 @@ func (k *knowledge) judge(p *pod) verdict {
 		k.hold(&v, p, reason{missing: h.missing})
 		return v
 	}
-	switch {
-	case h.early == nil:
-		p.confirmed = p.placed.Moment // a namespace that comes later changes nothing about that
-	case h.place == nil:
-		v.early = h.early
-	}
-	if by := h.by(); by != nil {
-		k.hold(&v, p, k.unplaced.reasonOf(p, by))
+	if h.place != nil {
+		k.hold(&v, p, k.unplaced.reasonOf(p, h.place))
 	} else {
 		v.lift = k.settings.liftable(p.Pod, p.memberships())
 	}
@@ -60,8 +53,6 @@ type holder struct {
 	// place is the pod's place in the sequence that holds it, the first by namespace and name; nil if none does. rule is how.
 	place *membership
 	rule  hold.Rule
-	// early is the pod's place in a sequence that may hold it as soon as a change is known that is missing now; nil if there is none.
-	early *membership
 }
 
 // holderOf works out what holds a pod.
@@ -69,7 +60,7 @@ func (k *knowledge) holderOf(p *pod) holder {
 	if missing := k.published.existing.missing(p, &k.settings); missing != spec.NothingMissing {
 		return holder{missing: missing}
 	}
-	h := holder{early: k.questions.earlyIn(p)}
+	h := holder{}
 	for i := range p.memberships() {
 		m := &p.memberships()[i]
 		if h.place != nil && !less(m.sequence.Key, h.place.sequence.Key) {
@@ -84,9 +75,6 @@ func (k *knowledge) holderOf(p *pod) holder {
 	}
 	return h
 }
-
-// by is the pod's place in the sequence that holds it, be it only until no change is missing; nil if none does.
-func (h holder) by() *membership { return cmp.Or(h.place, h.early) }
 
 // mayBeScheduled reports whether nothing holds the pod.
 func (k *knowledge) mayBeScheduled(p *pod) bool { return k.holderOf(p) == holder{} }

@@ -64,11 +64,8 @@ func (k *knowledge) drop(p *pod, s *sequence, tx *transaction) {
 	}
 }
 
-// review has a pod judged anew whose memberships may have changed, as of a moment.
-func (k *knowledge) review(p *pod, asOf Question, tx *transaction) {
-	if !p.Bound() {
-		p.placed = p.placed.And(asOf)
-	}
+// review has a pod judged anew whose memberships may have changed.
+func (k *knowledge) review(p *pod, tx *transaction) {
 	k.unplaced.enter(p, k.settings.needs(p))
 	tx.dirtyPods = append(tx.dirtyPods, p)
 }
@@ -114,7 +111,6 @@ func (k *knowledge) leave(p *pod, tx *transaction) {
 func (k *knowledge) forgetIfEmpty(name string) {
 	if ns := k.namespaces[name]; ns != nil && len(ns.pods) == 0 && len(ns.sequences) == 0 {
 		delete(k.namespaces, name)
-		delete(k.questions.unconfirmed, name)
 	}
 }
 
@@ -154,12 +150,10 @@ func (k *knowledge) placeWorkload(w *workload, completed bool, tx *transaction) 
 	}
 }
 
-// markNamingDirty marks for re-evaluation the pods that name a sequence which came or went. What else they wait for may have changed since
-// they were created, and before the sequence was: that is confirmed again.
+// markNamingDirty marks for re-evaluation the pods that name a sequence which came or went.
 func (k *knowledge) markNamingDirty(key types.NamespacedName, tx *transaction) {
 	for _, p := range k.namespaces.pods(key.Namespace) {
 		if !p.Bound() && spec.NamedSequence(&p.Labels) == key.Name {
-			p.placed = p.placed.And(tx.Question)
 			tx.dirtyPods = append(tx.dirtyPods, p)
 		}
 	}
@@ -174,15 +168,15 @@ func (k *knowledge) markUnselectedDirty(namespace string, tx *transaction) {
 	}
 }
 
-// recordProofs draws the conclusions from the proof on a pod: the groups before its own had been passed.
+// recordProofs draws the conclusions from the proof on a pod: its group had been released.
 func (p *pod) recordProofs(tx *transaction) {
 	for _, m := range p.memberships() {
 		s := m.sequence
-		group, passed, ok := p.provenGroup(s)
+		group, ok := p.provenGroup(s)
 		if !ok {
 			continue
 		}
-		s.domainOf(p).recordProof(group, passed)
+		s.domainOf(p).recordProof(group)
 		s.noteFirstReleased(tx)
 	}
 }

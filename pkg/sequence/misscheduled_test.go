@@ -45,14 +45,14 @@ func TestAPodOfADaemonSetWhereItIsNotDueStandsInForNoOther(t *testing.T) {
 
 // The taint took node a. The pod of b is not ready and goes; nothing is left to tell that the one of a is too many but the controller.
 func TestAPodWhereADaemonSetIsNotDueStandsInForNoneThatIsGone(t *testing.T) {
-	for name, goes := range map[string]func(answering){
-		"deleted": func(e answering) { e.RemovePod(agentOn("b", "9", corev1.ConditionFalse)) },
-		"being deleted": func(e answering) {
+	for name, goes := range map[string]func(recording){
+		"deleted": func(e recording) { e.RemovePod(agentOn("b", "9", corev1.ConditionFalse)) },
+		"being deleted": func(e recording) {
 			p := agentOn("b", "9", corev1.ConditionFalse)
 			p.DeletionTimestamp = new(metav1.Now())
 			e.ApplyPod(p)
 		},
-		"evicted": func(e answering) {
+		"evicted": func(e recording) {
 			p := agentOn("b", "9", corev1.ConditionFalse)
 			p.Status.Phase = corev1.PodFailed
 			e.ApplyPod(p)

@@ -63,28 +63,9 @@ func TestANamespaceOfWhichOnlyItsRequirementWasKnownIsForgotten(t *testing.T) {
 		e.ApplyPod(makePod("plain", "6").SchedulerName(oracleScheduler).Obj())
 		released := e.Engine.ReplaceNamespaces(nil, "7").Released
 		e.ApplyNamespace(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "dev", ResourceVersion: "8"}})
-		asks := func(namespace string) bool {
-			return e.Verdict(makePod("p", "9").Namespace(namespace).Obj()).FirstSeen.AsksNamespaces
-		}
 		assert.Equal(t, required == "true", len(released) == 1)
-		assert.True(t, asks(oracleNamespace), "nothing is known of it any more")
-		assert.False(t, asks("dev"), "no namespace requires a sequence any more")
+		assert.False(t, e.published.existing.requires(oracleNamespace), "nothing is known of it any more")
 	}
-}
-
-func TestWhoMustKnowWhatANamespaceRequires(t *testing.T) {
-	e := newEngine()
-	asks := func(namespace string) bool {
-		return e.Verdict(makePod("p", "9").Namespace(namespace).Obj()).FirstSeen.AsksNamespaces
-	}
-	assert.True(t, asks(oracleNamespace), "the engine does not know the namespace")
-	e.ApplyNamespace(requiring("false", "1"))
-	assert.False(t, asks(oracleNamespace))
-	e.ApplyNamespace(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "dev", ResourceVersion: "2"}})
-	e.ApplyNamespace(requiring("true", "3"))
-	assert.True(t, asks("dev"), "some namespace requires a sequence, and this one may do so soon")
-	e.RemoveNamespace(requiring("true", "4"))
-	assert.False(t, asks("dev"))
 }
 
 // A pod that names a sequence is held while the sequence is not there, and by the sequence while it is. A reader must never see a moment

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence/confirmation"
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/readiness"
 	"example.com/podsequence/pkg/sequence/report"
@@ -18,14 +17,6 @@ import (
 
 // What callers of the Engine say in the words of the floors below it. They import no floor themselves.
 type (
-	// Kinds are the kinds of objects that a question is about.
-	Kinds = confirmation.Kinds
-	// Subject is what a question is about, and where.
-	Subject = confirmation.Subject
-	// Question asks for everything to be made known that there was when it arose.
-	Question = confirmation.Question
-	// Questions are what is asked, by subject.
-	Questions = confirmation.Questions
 	// Stored is a PodSequence as it is stored, as far as it can be read.
 	Stored = spec.Stored
 	// Unreadable is a part of a stored spec that is not what its field takes.
@@ -40,6 +31,8 @@ type (
 	Decision = report.Decision
 	// WorkloadKind is a kind of object that owns pods, or that of pods.
 	WorkloadKind = inventory.Kind
+	// WorkloadKey names a workload.
+	WorkloadKey = inventory.WorkloadKey
 	// WorkloadRow is a row in the table of workload kinds.
 	WorkloadRow = inventory.WorkloadKind
 )
@@ -100,17 +93,6 @@ const (
 
 // Object is what is recorded of an object that a group waits for.
 type Object = readiness.Object
-
-// The kinds of objects that questions are about, see package confirmation.
-const (
-	OfPods       = confirmation.OfPods
-	OfDaemonSets = confirmation.OfDaemonSets
-	OfWorkloads  = confirmation.OfWorkloads
-	OfNamespaces = confirmation.OfNamespaces
-)
-
-// KindsWith returns the fewest that have a kind.
-func KindsWith(kind WorkloadKind) Kinds { return confirmation.KindsWith(kind) }
 
 // Read makes a PodSequence of what is stored, and ReadCluster a ClusterPodSequence. They never fail: what can be read is kept,
 // and Unreadable has the rest.

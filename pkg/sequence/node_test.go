@@ -45,9 +45,9 @@ func TestAPinnedPodThatWaitsForAnotherGroupIsToldSo(t *testing.T) {
 }
 
 func TestAPodWhoseHostIsGoneIsToldToWait(t *testing.T) {
-	for name, takeAway := range map[string]func(answering) Changes{
-		"deleted":     func(e answering) Changes { return e.RemoveNode("node-0") },
-		"other label": func(e answering) Changes { return e.ApplyNode(host("other", "3")) },
+	for name, takeAway := range map[string]func(recording) Changes{
+		"deleted":     func(e recording) Changes { return e.RemoveNode("node-0") },
+		"other label": func(e recording) Changes { return e.ApplyNode(host("other", "3")) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			engine := fleet(2)

@@ -21,7 +21,7 @@ func nominated(pod *corev1.Pod) *corev1.Pod {
 func TestTheNominationOfAHeldPod(t *testing.T) {
 	app1 := types.NamespacedName{Namespace: oracleNamespace, Name: "app"}
 	news := []types.NamespacedName{app1}
-	continuous := func(t *testing.T) answering {
+	continuous := func(t *testing.T) recording {
 		engine := newEngine()
 		engine.ApplySequence(continuousShop())
 		engine.ApplyPod(readyPod(oracleNamespace, "db", "db", "2"))
@@ -63,14 +63,17 @@ func TestTheNominationOfAHeldPod(t *testing.T) {
 		engine.ApplySequence(continuousShop())
 		assert.Equal(t, news, engine.Everything().Nominated)
 	})
-	t.Run("a pod that only waits until it is known whether a change is missing is not held for certain", func(t *testing.T) {
-		s := newConfirming(t, v1alpha1.Continuous)
-		s.ApplyPod(db("db-0", "10"))
-		s.ApplyPod(nominated(app("app", "11")))
-		require.True(t, s.Decide(app("app", "11")).Held)
-		assert.True(t, s.Nomination(app1).Confirming)
-		s.ApplyPod(broken("db-0", "12"))
-		assert.Equal(t, Nomination{UID: "app", ResourceVersion: "11"}, s.Nomination(app1))
+	t.Run("a pod that only waits until a pass is recorded is not held for certain", func(t *testing.T) {
+		engine := newEngine().Engine
+		shop := continuousShop()
+		shop.Spec.EnforcementMode = v1alpha1.BootstrapOnly
+		engine.ApplySequence(shop)
+		engine.ApplyPod(readyPod(oracleNamespace, "db", "db", "10"))
+		engine.ApplyPod(nominated(app("app", "11")))
+		require.True(t, engine.Decide(app("app", "11")).Held)
+		assert.True(t, engine.Nomination(app1).Recording)
+		engine.ApplyPod(unready("12"))
+		assert.Equal(t, Nomination{UID: "app", ResourceVersion: "11"}, engine.Nomination(app1))
 	})
 	for sentence, change := range map[string]func(*corev1.Pod){
 		"a pod of another scheduler keeps it":    func(p *corev1.Pod) { p.Spec.SchedulerName = "default-scheduler" },

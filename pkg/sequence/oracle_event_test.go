@@ -358,3 +358,11 @@ func (c *comparison) count() {
 		}
 	}
 }
+
+// version is that of what the event is about; 0 if it is about a list.
+func (e event) version() int {
+	if e.object == nil {
+		return 0
+	}
+	return oracleVersion(e.object)
+}

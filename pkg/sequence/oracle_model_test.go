@@ -31,6 +31,8 @@ type oracle struct {
 	// refused are the sequences that had no consent when last looked at, and allowed says of others when they got it.
 	refused sets.Set[types.UID]
 	allowed map[types.UID]time.Time
+	// recorded are the passes that are on record, by the UID of the sequence and by definition.
+	recorded map[types.UID]map[string]oraclePass
 	// definitions tells what a hash in a recorded status stands for.
 	definitions map[string]string
 
@@ -86,7 +88,7 @@ type oracle struct {
 // memory is what the oracle remembers of a sequence.
 type memory struct {
 	scope v1alpha1.Scope
-	// passes are the groups passed permanently, and when they were, by definition.
+	// passes are the groups passed permanently in a dry run, which nobody records, and when they were, by definition.
 	passes map[string]time.Time
 	// awaits holds the definitions of the groups that each group waits for, when last looked at.
 	awaits map[string]string
@@ -121,6 +123,12 @@ type memory struct {
 	came int
 }
 
+// oraclePass is the record of a pass.
+type oraclePass struct {
+	at       time.Time
+	timedOut bool
+}
+
 // place is a group, by its definition and those of the groups before it, and the node, which is empty for the whole cluster.
 type place struct{ node, definition string }
 
@@ -145,7 +153,7 @@ type view struct {
 func newOracle(definitions map[string]string) *oracle {
 	return &oracle{
 		objects: map[string]map[string]metav1.Object{}, memories: map[types.UID]*memory{}, definitions: definitions,
-		refused: sets.New[types.UID](), allowed: map[types.UID]time.Time{},
+		recorded: map[types.UID]map[string]oraclePass{}, refused: sets.New[types.UID](), allowed: map[types.UID]time.Time{},
 		wasSuperseded: sets.New[types.UID](), unfinished: map[types.UID]metav1.Object{}, readyAt: map[types.UID]time.Time{},
 		steadyAt: map[types.UID]time.Time{}, said: map[string]saidOfNode{},
 		starts: map[types.UID]*startCount{}, shouldRun: map[pairing]bool{}, byUID: map[types.UID]metav1.Object{},
@@ -278,6 +286,7 @@ func (o *oracle) settle() {
 		o.ownerOf[p] = o.findOwner(p)
 	}
 	o.seeObjects()
+	o.pruneRecords()
 	o.views = map[string]*view{}
 	present := sets.New[types.UID]()
 	o.selected = o.membersOfAny()

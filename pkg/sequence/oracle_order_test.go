@@ -4,10 +4,13 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -110,39 +113,50 @@ func (o *oracle) recordIndex(v *view, i int) int {
 	return -1
 }
 
-// proven are the groups that must have been passed, as proofs on pods and status tell.
-func (o *oracle) proven(v *view, c *course) sets.Set[int] {
-	proven := sets.New[int]()
-	for _, p := range o.pods {
-		if i, skipped := o.releasedIn(v, p); i >= 0 {
-			for j := range i {
-				if precedes(v.PodSequence, j, i) && !slices.Contains(skipped, j) {
-					proven.Insert(j)
-				}
-			}
+// records reports whether passes of the sequence are recorded: it is then that they are so.
+func records(ps *v1alpha1.PodSequence) bool {
+	return ps.Spec.Mode() == v1alpha1.BootstrapOnly && ps.Spec.Scope != v1alpha1.ScopeNode && !ps.Spec.DryRun
+}
+
+// recordOf is what is on record of a pass of group i. A status of an earlier release has it in groups.
+func (o *oracle) recordOf(v *view, i int) (pass oraclePass, ok bool) {
+	if v.Spec.Mode() != v1alpha1.BootstrapOnly || v.Spec.Scope == v1alpha1.ScopeNode {
+		return oraclePass{}, false
+	}
+	if pass, ok = o.recorded[v.UID][v.definitions[i]]; ok {
+		return pass, true
+	}
+	isDry := slices.ContainsFunc(v.Status.Conditions, func(c metav1.Condition) bool { return c.Type == "DryRun" && c.Status == metav1.ConditionTrue })
+	at := o.recordIndex(v, i)
+	if at < 0 || v.Status.Groups[at].PassedAt == nil || isDry || v.Status.EnforcementMode == v1alpha1.Continuous {
+		return oraclePass{}, false
+	}
+	record := v.Status.Groups[at]
+	return oraclePass{record.PassedAt.Time, record.FirstSatisfiedAt == nil && v.Spec.PodGroups[i].OnTimeout == v1alpha1.TimeoutContinue}, true
+}
+
+// pruneRecords forgets the passes of groups that are not defined any more, and where passes may be lost.
+func (o *oracle) pruneRecords() {
+	defined := map[types.UID][]string{}
+	note := func(ps *v1alpha1.PodSequence, cluster *v1alpha1.ClusterPodSequence) {
+		if ps.Spec.Mode() == v1alpha1.BootstrapOnly && ps.Spec.Scope != v1alpha1.ScopeNode {
+			defined[ps.UID] = definitionsOf(&view{PodSequence: ps, cluster: cluster, oracle: o})
 		}
 	}
-	for i := range c.groups {
-		if o.record(v, c, i).PassedAt == nil {
-			continue
-		}
-		proven.Insert(i)
-		for j := range i {
-			if precedes(v.PodSequence, j, i) && (o.record(v, c, j).PassedAt != nil || o.recordIndex(v, j) < 0) {
-				proven.Insert(j)
-			}
-		}
+	for _, ps := range all[*v1alpha1.PodSequence](o, "PodSequence") {
+		note(ps, nil)
 	}
-	return proven
+	for _, cluster := range all[*v1alpha1.ClusterPodSequence](o, "ClusterPodSequence") {
+		note(inCommon(cluster), cluster)
+	}
+	for uid, passes := range o.recorded {
+		maps.DeleteFunc(passes, func(definition string, _ oraclePass) bool { return !slices.Contains(defined[uid], definition) })
+	}
 }
 
 // run goes through the groups. What a group waits for is listed before it.
 func (o *oracle) run(v *view, c *course) {
 	forGood := v.Spec.Mode() == v1alpha1.BootstrapOnly
-	proven := sets.New[int]()
-	if forGood {
-		proven = o.proven(v, c)
-	}
 	passes := map[string]time.Time{}
 	known := c.node == "" || o.node(c.node) != nil
 	for i, g := range v.Spec.PodGroups {
@@ -153,10 +167,10 @@ func (o *oracle) run(v *view, c *course) {
 			}
 		}
 		at := place{c.node, v.definitions[i]}
-		record := o.record(v, c, i)
+		record, isOnRecord := o.recordOf(v, i)
 		releasedAt := o.releasedAt(v, c, i, before)
 		passedBefore, wasPassed := v.memory.passes[v.definitions[i]]
-		wasPassed = wasPassed && forGood
+		wasPassed = wasPassed && forGood && !records(v.PodSequence) || isOnRecord
 
 		s := v.memory.satisfied[at]
 		end := s.since
@@ -180,11 +194,14 @@ func (o *oracle) run(v *view, c *course) {
 			}
 		}
 
-		passed, passedAt := known, releasedAt
+		passed, passedAt, byTime := known, releasedAt, false
 		switch {
 		case !known:
-		case forGood && record.PassedAt != nil:
-			passedAt = record.PassedAt.Time
+		case isOnRecord:
+			passedAt = later(record.at, releasedAt)
+			if !record.timedOut {
+				v.memory.once.Insert(at)
+			}
 		case wasPassed:
 			passedAt = passedBefore
 		case reached && !o.applies(g, c.node):
@@ -192,12 +209,19 @@ func (o *oracle) run(v *view, c *course) {
 		case reached && waitOver:
 			passedAt = later(end, releasedAt)
 		case reached && timedOut && g.OnTimeout == v1alpha1.TimeoutContinue:
-			passedAt = deadline
-		case proven.Has(i):
-			passedAt = later(o.second(), releasedAt)
-			v.memory.once.Insert(at)
+			passedAt, byTime = deadline, true
 		default:
 			passed = false
+		}
+		if passed && !isOnRecord && records(v.PodSequence) {
+			if o.recorded[v.UID] == nil {
+				o.recorded[v.UID] = map[string]oraclePass{}
+			}
+			record = oraclePass{passedAt.Truncate(time.Second), byTime}
+			o.recorded[v.UID][v.definitions[i]] = record
+			if passedAt = later(record.at, releasedAt); !byTime {
+				v.memory.once.Insert(at)
+			}
 		}
 
 		o.noteCompleted(v, c, i, passed, forGood)
@@ -218,7 +242,7 @@ func (o *oracle) run(v *view, c *course) {
 		}
 	}
 	v.memory.passes = nil
-	if forGood {
+	if forGood && !records(v.PodSequence) {
 		v.memory.passes = passes
 	}
 }

@@ -194,8 +194,8 @@ func stored(status v1alpha1.PodSequenceStatus) (read v1alpha1.PodSequenceStatus,
 }
 
 // afresh is an engine that is told of everything there is.
-func (r *restarts) afresh() answering {
-	engine := newEngineWith(oracleUnprobedReady)
+func (r *restarts) afresh() recording {
+	engine := newEngineWith(oracleUnprobedReady).after(r.engine)
 	engine.Tick(r.oracle.now)
 	engine.KindInstalled(!r.oracle.uninstalled)
 	for _, kind := range append(append([]string{"Node", "Namespace"}, workloadKinds...), "Pod", "PodSequence", "ClusterPodSequence") {
@@ -244,7 +244,7 @@ func (r *restarts) compare() error {
 	return nil
 }
 
-func open(engine answering, p *corev1.Pod, node string) bool {
+func open(engine recording, p *corev1.Pod, node string) bool {
 	placement := engine.Placement(p)
 	return placement == nil || !placement.Open(node).Held
 }

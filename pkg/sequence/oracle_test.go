@@ -141,7 +141,7 @@ type counters map[string]int
 
 // comparison is an engine and an oracle that are told the same.
 type comparison struct {
-	engine answering
+	engine recording
 	oracle *oracle
 	hashes map[string]string // by definition
 	seen   counters

@@ -20,7 +20,7 @@ func TestStatusOfManyPodsThatStartedTooEarlyIsSmall(t *testing.T) {
 	const pods = 300
 	installed := metav1.NewTime(time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC))
 	name := func(i int) string { return fmt.Sprintf("%s-%03d", strings.Repeat("p", 249), i) }
-	withPods := func() answering {
+	withPods := func() recording {
 		engine := newEngine()
 		engine.Tick(installed.Add(time.Minute))
 		for i := range pods {

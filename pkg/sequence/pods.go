@@ -1,10 +1,6 @@
 package sequence
 
 import (
-	"iter"
-	"maps"
-	"math"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -33,37 +29,22 @@ func viewPod(object *corev1.Pod) *pod {
 	facts := inventory.ViewPod(object)
 	view := &pod{Pod: &facts, unbound: bound}
 	if !view.Bound() {
-		view.unbound = &unbound{
-			firstSeen: Question{Version: object.ResourceVersion},
-			placed:    Question{Moment: math.MaxUint64, Version: object.ResourceVersion}, // until it is entered
-		}
+		view.unbound = &unbound{}
 	}
 	return view
 }
 
-// inheritFrom copies to a view what was known of the pod that it replaces. replace reports that its memberships may be others.
-func (p *pod) inheritFrom(before *pod, replace bool, tx *transaction) {
+// inheritFrom copies to a view what was known of the pod that it replaces.
+func (p *pod) inheritFrom(before *pod) {
 	if p.Bound() {
 		if before.published != nil {
 			p.unbound = &unbound{published: before.published} // until the transaction is settled, see published.withdraw
 		}
 		return
 	}
-	p.published, p.opened, p.placed.Moment = before.published, before.opened, tx.Moment
+	p.published, p.opened = before.published, before.opened
 	if before.Pin() != p.Pin() {
 		p.opened++
-	}
-	if before.UID == p.UID && !before.Bound() {
-		p.released, p.confirmed = before.released, before.confirmed
-		if len(p.Gates()) > 0 || len(before.Gates()) == 0 {
-			p.firstSeen = before.firstSeen
-		}
-		if !replace {
-			p.placed = before.placed
-		}
-	}
-	if p.firstSeen.Moment == 0 {
-		p.firstSeen.Moment = tx.Moment
 	}
 }
 
@@ -137,22 +118,6 @@ func (k *knowledge) find(object *corev1.Pod) (p *pod, known bool) {
 		unseen.setMemberships(ns.place(unseen))
 	}
 	return unseen, false
-}
-
-// podsOf are the pods of a namespace, or of all if the name is empty.
-func (all namespaces) podsOf(namespace string) iter.Seq[*pod] {
-	if namespace != "" {
-		return maps.Values(all.pods(namespace))
-	}
-	return func(yield func(*pod) bool) {
-		for _, ns := range all {
-			for _, p := range ns.pods {
-				if !yield(p) {
-					return
-				}
-			}
-		}
-	}
 }
 
 // enter makes the sequence known to a namespace. Pods and workloads come later.

@@ -19,10 +19,9 @@ func (d *domain) progressFacts() progress.Domain {
 func (d *domain) Readiness(i int) progress.Readiness {
 	r := progress.Readiness{Elsewhere: !d.applies(d.sequence.groups[i]), NeedsNothing: d.needsNothing(i)}
 	if state := d.find(i); state != nil {
-		r.Satisfied, r.Confirmed, r.Since = state.satisfied, state.confirmed && d.confirmedSinceReached(i), state.since
-		r.Witnessed, r.WitnessedAt = state.witness.Confirmed, state.witness.Since
+		r.Satisfied, r.Since = state.satisfied, state.since
 	} else if r.NeedsNothing {
-		r.Satisfied, r.Confirmed, r.Since = true, true, d.watchedSince(i)
+		r.Satisfied, r.Since = true, d.watchedSince(i)
 	}
 	r.Unfinished = d.Completed.Has(i) && d.isUnfinished(i)
 	return r
@@ -49,6 +48,11 @@ func (d *domain) isUnfinished(i int) bool {
 
 // Recorded returns what status says of a group.
 func (d *domain) Recorded(i int) v1alpha1.GroupStatus { return d.sequence.record(i) }
+
+// RecordedPass returns the pass of a group that status records.
+func (d *domain) RecordedPass(i int) (pass v1alpha1.GroupPass, recorded bool) {
+	return d.sequence.PassIn(&d.sequence.object.Status, i)
+}
 
 // Origin returns what says since when a group can have been released.
 func (d *domain) Origin(i int) progress.Origin {

@@ -23,7 +23,7 @@ func (d *domain) publish() (before publishedDomain) {
 
 func (d *domain) toPublish() publishedDomain {
 	return publishedDomain{
-		Standing: d.standing(), unconfirmed: d.unconfirmed, unmatched: d.unmatchedGroups(), failed: d.failedGroups(),
+		Standing: d.standing(), ripe: d.Ripe, unmatched: d.unmatchedGroups(), failed: d.failedGroups(),
 		lost: inventory.TimestampOf(d.lastLost()),
 	}
 }
@@ -41,7 +41,7 @@ func (k *knowledge) publish(p *pod) verdict {
 		return is
 	}
 	p.published = &publishedPod{
-		Pod: p.Pod, places: p.places, firstSeen: p.firstSeen, kept: p.kept, opened: is.opened, reason: is.reason,
+		Pod: p.Pod, places: p.places, kept: p.kept, opened: is.opened, reason: is.reason,
 	}
 	p.published.held.Store(is.held)
 	if old != nil && old.UID == p.UID {
@@ -52,11 +52,11 @@ func (k *knowledge) publish(p *pod) verdict {
 	return is
 }
 
-// releasesUnseen reports whether the sequence releases such a pod, whatever change from before the pod may not be known yet.
+// releasesUnseen reports whether the sequence releases such a pod.
 func (set *settings) releasesUnseen(view *pod, m membership) bool {
 	facts := set.holdFacts(view, m)
 	facts.Released = m.sequence.publishedOn("").Released.Has(m.group)
-	return facts.Rule() == hold.Free && !facts.IsRevocable()
+	return facts.Rule() == hold.Free
 }
 
 // publishGone and publishCome publish which of the sequences of a transaction are there no more, and which are there.
@@ -84,18 +84,6 @@ func (k *knowledge) publishDomains(tx *transaction) {
 			d.before = d.publish()
 			k.noteReleases(d.domain, d.before)
 		}
-	}
-}
-
-// publishNoQuestions publishes of which namespaces nobody need know more. It comes last: who reads it has read everything else.
-func (k *knowledge) publishNoQuestions(tx *transaction) {
-	for _, name := range tx.namespaces {
-		if k.consents.refused[name] == 0 {
-			k.published.refusing.Delete(name)
-		}
-	}
-	if len(k.selectors) == 0 {
-		k.published.selectors.Store(false)
 	}
 }
 
@@ -153,7 +141,7 @@ func (s *sequence) differsOn(object *corev1.Node, group int) (differs int, any b
 	return 0, false
 }
 
-// matchUnseen works out the memberships of a pod that is not known, and whether it is confirmed that all its sequences release it.
+// matchUnseen works out the memberships of a pod that is not known, and whether all its sequences release it.
 func (p *published) matchUnseen(object *corev1.Pod, set *settings) (memberships []membership, released bool) {
 	if !p.existing.concerns(object) {
 		return p.matchSequences(object, set)

@@ -13,17 +13,6 @@ import (
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
-// asksNamespaces reports what FirstSeen.AsksNamespaces says.
-func (p *published) asksNamespaces(namespace string) bool {
-	_, refuses := p.refusing.Load(namespace)
-	return refuses || p.selectors.Load() || p.existing.asksNamespaces(namespace)
-}
-
-// firstSeenIn returns when a pod of a namespace was first seen, with whether it matters what Namespaces say. It takes no lock.
-func (p *published) firstSeenIn(namespace string, seen Question) FirstSeen {
-	return FirstSeen{Version: seen.Version, Moment: seen.Moment, AsksNamespaces: p.asksNamespaces(namespace)}
-}
-
 func (p *publishedPod) memberships() []membership { return membershipsIn(p.places) }
 
 func (p *publishedPod) needs() []membership { return membershipsIn(p.kept) }
@@ -32,14 +21,6 @@ func (p *publishedPod) needs() []membership { return membershipsIn(p.kept) }
 func (p *publishedPod) holdsFor(object *corev1.Pod) bool {
 	view := inventory.ViewPod(object)
 	return p.SameVerdict(&view)
-}
-
-// firstSeenAs asks for all from before the pod was first seen, without gates if the object has none.
-func (p *publishedPod) firstSeenAs(object *corev1.Pod) Question {
-	if p == nil || p.UID != object.UID || len(object.Spec.SchedulingGates) == 0 && len(p.Gates()) > 0 {
-		return Question{Version: object.ResourceVersion}
-	}
-	return p.firstSeen
 }
 
 // find returns what is published of a pod of this name. It is known if it is about this version of the pod, about a newer
@@ -123,34 +104,14 @@ func (x *existing) requires(namespace string) bool {
 	return known && required.(bool)
 }
 
-// asksNamespaces reports whether it matters what the Namespace says, which the engine may not know yet: it does not know the namespace,
-// or namespaces that require a sequence are in use. Of the first Namespace that comes to require one, pods that were created at the
-// same time may not know.
-func (x *existing) asksNamespaces(namespace string) bool {
-	_, known := x.namespaces.Load(namespace)
-	return !known || x.requiring.Load() > 0
-}
-
 // setNamespace notes whether a namespace requires a sequence. It returns whether that is news.
 func (x *existing) setNamespace(name string, required bool) bool {
-	was := x.requires(name)
-	x.namespaces.Store(name, required)
-	x.count(was, required)
-	return was != required
+	was, known := x.namespaces.Swap(name, required)
+	return required != (known && was.(bool))
 }
 
 func (x *existing) forgetNamespace(name string) {
-	x.count(x.requires(name), false)
 	x.namespaces.Delete(name)
-}
-
-func (x *existing) count(was, is bool) {
-	switch {
-	case is && !was:
-		x.requiring.Add(1)
-	case was && !is:
-		x.requiring.Add(-1)
-	}
 }
 
 func (t *podTable) part(key types.NamespacedName) *podTablePart {
@@ -219,6 +180,13 @@ func (u *unseenPods) add(uid types.UID, version string) {
 	}
 }
 
+// newest is the newest version of a pod that was brought.
+func (u *unseenPods) newest() string {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.brought
+}
+
 // take reports whether the pod was noted, and forgets that. version is that of the event that brought it, or told that it is
 // gone. What the event brought must be published before, for nothing is noted any more that it brought.
 func (u *unseenPods) take(uid types.UID, version string) bool {
@@ -244,18 +212,6 @@ func (u *unseenPods) listed(version string) {
 			delete(u.versions, uid)
 		}
 	}
-}
-
-// FirstSeen is when a pod was first seen, or first seen without scheduling gates if it had some: until then nobody schedules it. A
-// PodSequence that was made later has made the pod no promise yet.
-type FirstSeen struct {
-	// Version is the pod's resource version then.
-	Version string
-	// Moment is the engine's moment then, see Engine.Moment; 0 if the engine does not know the pod yet.
-	Moment uint64
-	// AsksNamespaces reports that it matters what Namespaces said when the pod was first seen, which the engine may not know yet:
-	// some ClusterPodSequence selects namespaces by label, or some PodSequence points to the pod's namespace without its consent.
-	AsksNamespaces bool
 }
 
 // MaxMatchCost bounds what is done for a pod that the engine does not know, in labels that are compared: about 0.1 ms.

@@ -76,9 +76,8 @@ func (d *domain) report(i int, now time.Time) report.Group {
 		SatisfiedOnce: d.Once.Has(i), Completed: d.Completed.Has(i), FailuresOverAt: g.failuresOverAt, Skipped: g.Skip, EditedAt: latest(g.editedAt, d.sequence.allowedAt),
 		Objects: g.Objects, WithoutMembers: g.WithoutMembers, ObjectReason: n.ObjectReason(),
 	}
-	if r.Confirming = d.looksSatisfied(i) && !d.isConfirmed(i) && (d.isNode() || d.Current().Has(i)); r.Confirming {
-		r.Satisfied = false
-		r.Progress += ", checking that no change was missed"
+	if r.Recording = d.Ripe.Has(i); r.Recording {
+		r.Progress += ", its pass is being recorded"
 	}
 	if g.MinAvailable != nil {
 		r.Expected = n.Required
@@ -91,7 +90,7 @@ func (d *domain) report(i int, now time.Time) report.Group {
 	}
 	if r.Current = d.Current().Has(i); r.Current {
 		r.Failure = d.failure(i, now)
-		if d.isConfirmed(i) {
+		if d.looksSatisfied(i) && !r.Recording {
 			r.WaitUntil = d.waitOver(i)
 			r.Progress += ", waitDuration ends at " + r.WaitUntil.UTC().Format(time.RFC3339)
 		}
@@ -162,7 +161,7 @@ func (k *knowledge) problems(s *sequence) []spec.Problem {
 	}
 	d := s.nodeless
 	for i := range (d.Passed &^ s.Skipped).All() {
-		if g := s.groups[i]; g.ContinueOnTimeout && !d.looksSatisfied(i) && d.timedOut(i, k.now) && !d.PassedAt(i).Before(d.deadline(i)) {
+		if g := s.groups[i]; g.ContinueOnTimeout && !d.looksSatisfied(i) && d.timedOut(i, k.now) && d.passedByTimeout(i) {
 			problems = append(problems, report.WentOn(d.where(i), g.Timeout))
 		}
 		if names, unprobed := d.crashLooping(i); len(names) > 0 {
@@ -170,6 +169,14 @@ func (k *knowledge) problems(s *sequence) []spec.Problem {
 		}
 	}
 	return problems
+}
+
+// passedByTimeout reports whether a group that is passed was so because its time was over.
+func (d *domain) passedByTimeout(i int) bool {
+	if pass, recorded := d.RecordedPass(i); recorded {
+		return pass.TimedOut
+	}
+	return !d.PassedAt(i).Before(d.deadline(i))
 }
 
 // ungoverned reports the pods of groups that wait for others and that nothing can hold: they belong to another scheduler and carry no gate
@@ -187,7 +194,7 @@ func (set *settings) ungoverned(s *sequence, outOfOrder bool) (spec.Problem, boo
 				if reached && (outOfOrder || !set.leavesUnheld(p, s)) {
 					continue
 				}
-				_, _, proven := p.provenGroup(s) // it was held, and released in its turn
+				_, proven := p.provenGroup(s) // it was held, and released in its turn
 				if !proven && !p.Mirror && !p.IsReplaced() && !set.governs(p, s) {
 					names = append(names, s.nameOf(p))
 				}
@@ -424,10 +431,10 @@ func (k *knowledge) reportNode(d *domain, sums []report.Group) (node report.Node
 		if d.sequence.groups[i].Skip {
 			continue // nobody waits for it
 		}
-		if !d.isConfirmed(i) && (!d.looksSatisfied(i) || d.applies(d.sequence.groups[i])) {
+		if !d.looksSatisfied(i) {
 			node.Completed, sums[i].Satisfied = false, false
 		}
-		if _, passed := d.IsDone(d.progressFacts(), i, k.now); passed {
+		if d.IsDone(d.progressFacts(), i, k.now) {
 			continue
 		}
 		if sums[i].Awaited = true; node.Group == nil {

@@ -64,18 +64,6 @@ func TestNodesThatAreGoneLeaveNothing(t *testing.T) {
 	assert.Empty(t, engine.workloads.byUID["driver"].onNode)
 }
 
-// While something is confirmed the pod waits, and so it is told.
-func TestPodsThatAreConfirmedAreTold(t *testing.T) {
-	engine := newEngine().Engine
-	engine.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Pods("One", "one").Label("Two", "tier", "two").Mode(v1alpha1.Continuous).Obj())
-	engine.ApplyPod(makePod("one", "2").Node("n").Condition(corev1.PodReady, corev1.ConditionTrue, "").Obj())
-	engine.Confirm(Subject{Namespace: oracleNamespace, Kinds: OfPods}, engine.Moment())
-	two := makePod("two", "5").Label("tier", "two").Obj()
-	changes := engine.ApplyPod(two)
-	require.True(t, engine.Decide(two).Held)
-	assert.Equal(t, []types.NamespacedName{{Namespace: oracleNamespace, Name: "two"}}, changes.Held)
-}
-
 // What no status has recorded, a restart may forget.
 func TestWhatNoStatusRecorded(t *testing.T) {
 	t.Run("a time-out counts anew: the group may have been ready before", func(t *testing.T) {

@@ -43,7 +43,7 @@ func TestAStatusCountsForTheObjectThatItDescribes(t *testing.T) {
 			restored.ResourceVersion, restored.Status = "3", status
 			stored, err := runtime.DefaultUnstructuredConverter.ToUnstructured(restored)
 			require.NoError(t, err)
-			engine.ApplySequences([]Stored{Read(stored)}, "3")
+			engine.ApplySequences([]Stored{Read(stored)})
 
 			assert.Equal(t, !test.want, engine.Decide(makePod("two", "1").Obj()).Held)
 			report, ok := engine.Report(shopKey)

@@ -79,7 +79,7 @@ func TestScenarios(t *testing.T) {
 }
 
 type scenario struct {
-	engine    answering
+	engine    recording
 	pods      map[string]*corev1.Pod
 	sequences map[string]*v1alpha1.PodSequence
 	nodes     map[string]*corev1.Node
@@ -92,8 +92,9 @@ type scenario struct {
 	slept    time.Duration
 	// unprobedReady is how long pods without a readiness probe must be ready.
 	unprobedReady time.Duration
-	// asked are the questions of an engine whose answers are delayed; nil if they are not.
-	asked Questions
+	// delayed reports that passes are not recorded yet, and ripe are the sequences that have some.
+	delayed bool
+	ripe    []types.NamespacedName
 }
 
 var scenarioEpoch = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -183,12 +184,12 @@ func (s *scenario) answer(t *testing.T, d *datadriven.TestData) string {
 	case "install":
 		return s.describe(s.tell().KindInstalled(len(d.CmdArgs) == 0))
 	case "delay":
-		s.asked = Questions{}
+		s.delayed = true
 		return "delayed"
-	case "answer":
-		asked := Changes{Questions: s.asked}
-		s.asked = nil
-		return describe(s.engine.answer(asked))
+	case "record":
+		ripe := Changes{Ripe: s.ripe}
+		s.delayed, s.ripe = false, nil
+		return describe(s.engine.record(ripe))
 	case "restart":
 		return s.restart()
 	case "why":
@@ -265,15 +266,15 @@ func (s *scenario) stored(name string) spec.Stored {
 
 // tell is who is told of events.
 func (s *scenario) tell() toldEngine {
-	if s.asked == nil {
-		return s.engine
+	if s.delayed {
+		return s.engine.Engine
 	}
-	return s.engine.Engine
+	return s.engine
 }
 
 // restart replaces the engine and tells the new one of all there is, sequences last.
 func (s *scenario) restart() string {
-	s.engine = newEngineWith(s.unprobedReady)
+	s.engine = newEngineWith(s.unprobedReady).after(s.engine)
 	s.engine.Tick(s.now().Time)
 	for _, name := range slices.Sorted(maps.Keys(s.nodes)) {
 		s.engine.ApplyNode(s.nodes[name])
@@ -310,11 +311,9 @@ func (s *scenario) where(name string) string {
 	return strings.Join(lines, "\n")
 }
 
-// describe tells what an event changed, and keeps what was asked.
+// describe tells what an event changed, and keeps what is to be recorded.
 func (s *scenario) describe(c Changes) string {
-	for subject, question := range c.Questions {
-		s.asked.Add(subject, question)
-	}
+	s.ripe = append(s.ripe, c.Ripe...)
 	return describe(c)
 }
 

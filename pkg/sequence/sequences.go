@@ -76,20 +76,12 @@ func (c *consents) register(s *sequence) {
 		insert(c.foreign, s.Namespace, s)
 		insert(c.abroad, s.Key.Namespace, s)
 	}
-	if s.refused() {
-		c.refused[s.Namespace]++
-	}
 }
 
 func (c *consents) unregister(s *sequence) {
 	if s.IsForeign() {
 		remove(c.foreign, s.Namespace, s)
 		remove(c.abroad, s.Key.Namespace, s)
-	}
-	if s.refused() {
-		if c.refused[s.Namespace]--; c.refused[s.Namespace] == 0 {
-			delete(c.refused, s.Namespace)
-		}
 	}
 }
 
@@ -132,8 +124,11 @@ func (s *sequence) where(i int) report.Where {
 	return report.Where{Index: i, Groups: len(s.groups), Title: s.groups[i].Title}
 }
 
-// setSinceVersion notes since when the sequence counts, which may be since before an edit.
+// setSinceVersion notes since when the sequence counts, which may be since before an edit, and when it became what it is.
 func (s *sequence) setSinceVersion(old *sequence, tx *transaction) {
+	if s.changedAs = tx.version; s.changedAs == "" && old != nil {
+		s.changedAs = old.changedAs
+	}
 	if s.sinceVersion = tx.version; old != nil && old.UID == s.UID && old.PerNode == s.PerNode && !old.refused() {
 		s.sinceVersion = old.sinceVersion
 	}

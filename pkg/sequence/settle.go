@@ -51,26 +51,27 @@ func (k *knowledge) settle(tx *transaction) Changes {
 		k.checkOrder(tx)
 	}
 	k.dropRedundantDomains(tx)
-	k.publishNoQuestions(tx)
 	return changes
 }
 
 // advance brings the domain up to its sums and to the time.
 func (k *knowledge) advance(d *domain, tx *transaction, changes *Changes) {
-	d.evaluate(k, tx)
+	d.evaluate(k)
 	completed := d.Completed
 	d.advance(k.now)
 	if len(d.sequence.failures) > 0 && k.reviewFailures(d.sequence, tx) {
-		d.evaluate(k, tx) // of what passed just now nothing is expected that is gone
+		d.evaluate(k) // of what passed just now nothing is expected that is gone
 		d.advance(k.now)
 	}
 	if d.markCompleted(completed) {
-		d.evaluate(k, tx) // a proof says that groups were complete of which nothing is left
+		d.evaluate(k) // status says that groups were complete of which nothing is left
 		d.advance(k.now)
 	}
 	k.alarms.Set(&d.alarm, d.wake)
-	k.questions.askForDomain(d, changes)
 	changes.touch(d.sequence.Key)
+	if d.Ripe != 0 {
+		changes.Ripe = append(changes.Ripe, d.sequence.Key)
+	}
 }
 
 // settleNodes publishes that some nodes may be open to other groups than before, and marks for re-evaluation the pods for which that
@@ -134,9 +135,6 @@ func (k *knowledge) settleEntered(c *Changes, p *pod) {
 func (k *knowledge) report(c *Changes, p *pod, was, is verdict) {
 	switch {
 	case p.Bound(), p.Terminating:
-	case is.early != nil:
-		k.questions.askForPod(p, is.early, c)
-		fallthrough
 	case is.held:
 		if !was.held || was.reason != is.reason {
 			c.Held = append(c.Held, p.key())
@@ -145,9 +143,6 @@ func (k *knowledge) report(c *Changes, p *pod, was, is verdict) {
 			c.Nominated = append(c.Nominated, p.key())
 		}
 	case was.held, was.opensMore(is), was.liftsMore(is):
-		if len(is.lift) > 0 {
-			p.released = new(k.questions.nowMoment())
-		}
 		c.Released = append(c.Released, Release{
 			Namespace: p.Namespace, Name: p.Name, UID: p.UID, SchedulerName: p.SchedulerName, CreatedAt: p.CreatedAt.Time(), Gates: is.lift,
 			StillGated: len(is.lift) < len(p.Gates()), Again: !was.held,
@@ -167,9 +162,8 @@ func (k *knowledge) settleDomain(c *Changes, d dirtyDomain) {
 	if s.PerNode {
 		return
 	}
-	// If the group is not passed, what it waits for is known only when it is confirmed.
-	// Who waits for it is told when it fails.
-	if before.Passed != now.Passed || before.failed != now.failed || (before.unconfirmed && !now.unconfirmed) {
+	// Who waits for a group is told when it fails, and when its pass cannot be recorded for long.
+	if before.Passed != now.Passed || before.failed != now.failed || before.ripe != now.ripe {
 		c.Advanced = append(c.Advanced, s.Key)
 	}
 	if before.unpublished {

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence/confirmation"
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/placement"
 	"example.com/podsequence/pkg/sequence/progress"
@@ -17,7 +16,7 @@ import (
 )
 
 // knowledge is what the API server last said, and what follows from it. The Engine's locks see to it that one event at a time changes it,
-// and that nobody looks at it meanwhile, except at what says that it waits for no event: published, unseen, the settings, and the moment.
+// and that nobody looks at it meanwhile, except at what says that it waits for no event: published, unseen, and the settings.
 //
 // Each of its parts has one job, and none has another. What needs several of them is a method of knowledge: to enter what changed, to
 // settle what follows, to judge pods.
@@ -25,10 +24,12 @@ type knowledge struct {
 	settings settings
 	world
 
-	// What follows from that, and what may be missing.
-	unplaced  unplaced
-	failures  failures
-	questions questions
+	// transactions counts them.
+	transactions uint64
+
+	// What follows from that.
+	unplaced unplaced
+	failures failures
 
 	// When time alone changes something.
 	alarms progress.Alarms[*domain]
@@ -45,7 +46,7 @@ type knowledge struct {
 
 func newKnowledge(config Config) *knowledge {
 	k := &knowledge{
-		settings: newSettings(config), world: newWorld(), failures: failures{}, questions: newQuestions(),
+		settings: newSettings(config), world: newWorld(), failures: failures{},
 		unseen: unseenPods{versions: map[types.UID]string{}},
 	}
 	k.unplaced = newUnplaced(&k.nodes)
@@ -62,16 +63,9 @@ type domain struct {
 	groupStates []*groupState
 	// progress is how far the sequence is here.
 	progress.State
-	// reachedBefore are the groups that were reached when the domain was last advanced, see confirmedSinceReached.
-	reachedBefore spec.GroupSet
-
 	// wake is when time alone will change something; zero for never. alarm is set to it.
 	wake  time.Time
 	alarm progress.Alarm[*domain]
-
-	// unconfirmed reports that it would go on if it was confirmed that no event is missing.
-	unconfirmed bool
-	asks        []Subject // what for
 
 	evaluated bool            // it has been settled at least once
 	dirty     bool            // it will be settled at the end of this transaction
@@ -81,8 +75,8 @@ type domain struct {
 // publishedDomain is how far a domain was when it was last published.
 type publishedDomain struct {
 	placement.Standing
-	// unconfirmed reports that the domain would go on if it was confirmed that no event is missing.
-	unconfirmed bool
+	// ripe are the groups whose pass is to be recorded.
+	ripe spec.GroupSet
 	// unmatched are the groups under way that no pod and no workload matches, see readiness.Need.
 	unmatched spec.GroupSet
 	// failed are the groups under way of which members failed.
@@ -99,7 +93,6 @@ type groupState struct {
 	members map[*pod]contribution            // its members, with what each adds to the sums
 	named   map[*pod]contribution            // the same of pods that it names and that belong to an earlier group
 	trials  map[*pod]*progress.Alarm[member] // of pods that are Ready and do not count as ready yet
-	timed   int                              // pods that count as ready, or will, only because they stayed Ready for a while
 
 	// sums and demands are what the rules of readiness look at.
 	sums    readiness.Members
@@ -109,30 +102,13 @@ type groupState struct {
 	// these did: see readySince.
 	readyAt, demandsReadyAt readiness.Times
 
-	// changed is about everything until the newest event that changed these sums, and question what it was when they last turned enough, or
-	// changed what is enough: see unconfirmed.
-	changed, question Question
-	asOf              string   // the newest version of the events that changed these sums
-	reachedAsOf       Question // about everything until the groups were passed that it waits for, if it was reached since
-	lastNeed          keptNeed // what was needed when it was last evaluated
-
 	othersSatisfied   bool // of the group that has the rest: those before it are satisfied or skipped
+	unmatched         bool // no pod and no workload matched it when it was last evaluated
 	satisfied         bool
 	unsatisfiedBefore bool      // it was not satisfied under the spec before, and has not been looked at since
-	confirmed         bool      // it is satisfied, and no event is missing that says otherwise
-	waitConfirmed     bool      // its wait was over when that was last looked at, so what was asked since is about all of it
 	since             time.Time // when it became satisfied; zero while it is not
 	dirty             bool      // its sums changed in this transaction
 	turned            time.Time // the latest ready time of pods that turned ready in this transaction
-
-	witness confirmation.Witness
-}
-
-// keptNeed is what a group needed of its members, without how many there were and the words for it. What else a group waits for is all there
-// whenever the group is satisfied. There is one for each group on each node.
-type keptNeed struct {
-	required, expected, missing, stale, lost    int
-	certain, nothing, unseen, incomplete, going bool
 }
 
 // emptyGroupState is what peek returns for a group without state. It is never written to.
@@ -215,35 +191,6 @@ func newUnplaced(nodes *nodes) unplaced {
 	return unplaced{nodes: nodes, pinned: map[inventory.Pin]map[*pod]struct{}{}, unpinned: map[membership]map[*pod]struct{}{}}
 }
 
-// questions are what is asked before something counts, and what is known of the answers.
-type questions struct {
-	newest               string        // the newest version of anything seen
-	moment               atomic.Uint64 // see Engine.Moment
-	versionsIncomparable bool          // see Engine.VersionsIncomparable
-	relisted             confirmation.Relisted
-	unconfirmed          map[string]*unconfirmed // by namespace
-	askedForPod          map[*pod][]Subject      // what must be known before the pod may be scheduled
-	reachedAsOf          reachedAsOf
-}
-
-func newQuestions() questions {
-	return questions{unconfirmed: map[string]*unconfirmed{}, askedForPod: map[*pod][]Subject{}}
-}
-
-// unconfirmed are what waits for an answer about one namespace, or, without a name, about all of them.
-type unconfirmed struct {
-	known   confirmation.Known
-	domains map[*domain]struct{}
-	pods    map[*pod]struct{}
-}
-
-// reachedAsOf are questions about everything until groups were reached of the domain that is being advanced, as far as somebody has
-// asked.
-type reachedAsOf struct {
-	known     spec.GroupSet
-	questions [spec.MaxGroups]Question
-}
-
 // Engine takes in what the API server says of PodSequences, pods, nodes and the workloads that make pods, event by event, and
 // publishes what that changes. It is safe for concurrent use.
 //
@@ -260,11 +207,9 @@ func NewEngine(config Config) *Engine { return &Engine{knowledge: newKnowledge(c
 
 // published is what can be read without waiting for an event.
 type published struct {
-	pods       podTable    // those without a node
-	namespaces sync.Map    // *publishedNamespace by name: those that have sequences
-	nodes      sync.Map    // *node by name
-	refusing   sync.Map    // names of namespaces that do not allow some sequence
-	selectors  atomic.Bool // some sequence selects namespaces by label
+	pods       podTable // those without a node
+	namespaces sync.Map // *publishedNamespace by name: those that have sequences
+	nodes      sync.Map // *node by name
 	existing   existing
 }
 
@@ -272,7 +217,6 @@ type published struct {
 type publishedPod struct {
 	*inventory.Pod               // the version that it is about
 	places         *[]membership // as of the pod
-	firstSeen      Question      // the same
 	kept           *[]membership // the same
 	held           atomic.Bool
 	releasedAt     atomic.Int64 // when it was held last, in nanoseconds; 0 while it is held, and if it never was. For metrics.
@@ -306,9 +250,8 @@ type podTablePart struct {
 // reaches: who finds a sequence here finds it there.
 type existing struct {
 	sequences sync.Map // by types.NamespacedName
-	// namespaces maps the known namespaces to whether they require a sequence; requiring counts those that do.
+	// namespaces maps the known namespaces to whether they require a sequence.
 	namespaces sync.Map
-	requiring  atomic.Int64
 	// uninstalled reports that the kind PodSequence is not installed. Then nobody can create what pods wait for.
 	uninstalled atomic.Bool
 }
@@ -316,7 +259,7 @@ type existing struct {
 // unseenPods are pods that wait because of an answer about a version of them that no event has brought yet. Their release is reported
 // when they come.
 //
-// They have a lock of their own, because questions are asked under the engine's read lock.
+// They have a lock of their own, because Decide notes them under the engine's read lock.
 type unseenPods struct {
 	mu       sync.Mutex
 	versions map[types.UID]string
@@ -327,8 +270,7 @@ type unseenPods struct {
 // how it differs from the new one.
 type verdict struct {
 	held   bool
-	reason reason      // what it waits for; zero if it is not held
-	early  *membership // its place in a sequence that holds it only until it is known that no event is missing; nil if none does
+	reason reason // what it waits for; zero if it is not held
 
 	// nominated reports that it is held, and that a nomination keeps room for it which our scheduler has to give back.
 	nominated bool

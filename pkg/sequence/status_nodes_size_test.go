@@ -25,7 +25,7 @@ func longNode(i int) string { return fmt.Sprintf("%s-%05d", strings.Repeat("n", 
 
 // fleetOfDrivers is an engine with 5,000 nodes and a driver on each, ready or not, and applications that wait for it.
 type fleetOfDrivers struct {
-	answering
+	recording
 	name     func(int) string
 	sequence *v1alpha1.PodSequence
 	pods     []*corev1.Pod
@@ -53,7 +53,7 @@ func newFleetOfDrivers(name func(int) string, timeout v1alpha1.Duration, groups 
 // start starts an engine that is told of everything there is.
 func (f *fleetOfDrivers) start() {
 	created := f.sequence.CreationTimestamp
-	f.answering = newEngine()
+	f.recording = newEngine()
 	f.Tick(f.now)
 	for i := range manyNodes {
 		node := fleetNode(i, "1")
@@ -112,7 +112,7 @@ func TestStatusOfFiveThousandNodesIsSmallWhateverTheirState(t *testing.T) {
 		for i, fleet := range []*fleetOfDrivers{newFleetOfDrivers(cloudNode, state.timeout, 2), newFleetOfDrivers(longNode, state.timeout, 64)} {
 			t.Run(fmt.Sprint(name, []string{"", ", 64 groups, and long names"}[i]), func(t *testing.T) {
 				state.bring(fleet)
-				status, size := statusSize(t, fleet.answering, "csi")
+				status, size := statusSize(t, fleet.recording, "csi")
 				assert.LessOrEqual(t, size, state.most[i])
 				assert.EqualValues(t, manyNodes, status.NodeSummary.Total)
 				assert.Len(t, status.NodeStatus, state.listed)

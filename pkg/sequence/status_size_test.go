@@ -22,7 +22,7 @@ import (
 // A status must stay small whatever it speaks of: etcd and everybody who watches it carry it.
 const maxStatusSize = 256 << 10
 
-func statusSize(t *testing.T, engine answering, name string) (v1alpha1.PodSequenceStatus, int) {
+func statusSize(t *testing.T, engine recording, name string) (v1alpha1.PodSequenceStatus, int) {
 	t.Helper()
 	report, ok := engine.Report(types.NamespacedName{Namespace: oracleNamespace, Name: name})
 	require.True(t, ok)

@@ -2,6 +2,7 @@ package sequence
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"reflect"
 	"slices"
@@ -187,7 +188,7 @@ func checkSequenceSums(e *Engine, s *sequence) error {
 				groupOf[w] = group
 			}
 		}
-		for p := range e.namespaces.podsOf("") {
+		for p := range allPods(e) {
 			if m, ok := s.place(p, groups(p.Namespace)); ok {
 				sumPod(e, p, m, sumsOf, groupOf, done, claimed)
 			}
@@ -349,7 +350,7 @@ func TestTwoEditsInOneStep(t *testing.T) {
 	first := MakeSequence(oracleNamespace, "shop").UID("shop").Label("One", "app", "web").Obj()
 	second := first.DeepCopy()
 	second.Generation, second.ResourceVersion, second.Spec.Suspend = 2, "9", true
-	e.ApplySequences([]Stored{{PodSequence: first}, {PodSequence: second}}, "9")
+	e.ApplySequences([]Stored{{PodSequence: first}, {PodSequence: second}})
 	report, _ := e.Report(types.NamespacedName{Namespace: oracleNamespace, Name: "shop"})
 	assert.Equal(t, 1, report.Groups[0].Expected)
 	assert.NoError(t, checkSums(e.Engine))
@@ -369,7 +370,7 @@ func TestASuspensionInTheStepOfAnotherEditHoldsNothingThatWasReleased(t *testing
 	first.Generation, first.ResourceVersion, first.Spec.PodGroups[0].Timeout = 2, "8", "10m"
 	second := first.DeepCopy()
 	second.Generation, second.ResourceVersion, second.Spec.Suspend = 3, "9", true
-	e.ApplySequences([]Stored{{PodSequence: first}, {PodSequence: second}}, "9")
+	e.ApplySequences([]Stored{{PodSequence: first}, {PodSequence: second}})
 	assert.Empty(t, e.Decide(two).Message())
 }
 
@@ -382,4 +383,17 @@ func (s *sequence) demandIn(group int, w *workload) *demand {
 		return part
 	}
 	return nil
+}
+
+// allPods are the pods of all namespaces.
+func allPods(e *Engine) iter.Seq[*pod] {
+	return func(yield func(*pod) bool) {
+		for _, ns := range e.namespaces {
+			for _, p := range ns.pods {
+				if !yield(p) {
+					return
+				}
+			}
+		}
+	}
 }

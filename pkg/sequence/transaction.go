@@ -9,10 +9,8 @@ import (
 
 // transaction is one step of the engine: objects are entered one by one, and only then is it seen what that changes.
 type transaction struct {
-	Question        // about everything until this event
-	version  string // of this event; of what came late it is older than that of the question
-	// relisted reports that it is a list, which hides what happened since the last event before it.
-	relisted bool
+	number  uint64 // counts the transactions of the engine
+	version string // of the event; empty if it has none
 	// dirtyDomains are those whose sums, nodes or memberships changed.
 	dirtyDomains []dirtyDomain
 	// counted are members of which the facts changed, and demands those of which the facts or the pods did, see settleSums.
@@ -68,6 +66,12 @@ type nodeChange struct {
 	sequence    *sequence
 	node        string
 	before, now placement.Standing
+}
+
+// begin begins the transaction of an event of a version. The compiler inlines it, so that the transaction of a pod's event is on the stack.
+func (k *knowledge) begin(version string) *transaction {
+	k.transactions++
+	return &transaction{number: k.transactions, version: version}
 }
 
 func (tx *transaction) markDirty(d *domain) {

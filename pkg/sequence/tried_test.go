@@ -15,7 +15,7 @@ import (
 )
 
 // triedFleet returns an engine with so many nodes that may have 2 pods each, none of which has a driver, and so many pods that wait for it.
-func triedFleet(nodes, pods int) answering {
+func triedFleet(nodes, pods int) recording {
 	engine := newEngine()
 	engine.Tick(time.Unix(1_700_000_000, 0))
 	for i := range nodes {

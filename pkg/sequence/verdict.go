@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/placement"
@@ -27,10 +26,7 @@ import (
 // Verdict is what the scheduler may do with a pod now. The zero value holds nothing.
 type Verdict struct {
 	// Held reports whether the pod must wait. Engine.Decide says for what.
-	Held bool
-	// FirstSeen is as of Engine.FirstSeen.
-	FirstSeen FirstSeen
-
+	Held        bool
 	memberships []membership
 }
 
@@ -47,27 +43,18 @@ func (v Verdict) Proof(pod *corev1.Pod) string {
 // other labels or tolerations, is matched with the sequences of its namespace if they are few. If it must wait, or may have to, the engine
 // remembers to report its release when it comes to know it.
 func (e *Engine) Verdict(object *corev1.Pod) Verdict {
-	asks := e.published.asksNamespaces(object.Namespace)
-	seen, held, memberships := e.verdict(object)
-	v := Verdict{Held: held, FirstSeen: e.published.firstSeenIn(object.Namespace, seen.firstSeenAs(object)), memberships: memberships}
-	// Before and after: it was either when the rest was read.
-	v.FirstSeen.AsksNamespaces = asks || v.FirstSeen.AsksNamespaces
-	return v
-}
-
-func (e *Engine) verdict(object *corev1.Pod) (seen *publishedPod, held bool, memberships []membership) {
 	seen, known := e.published.find(object)
 	if !known {
 		if memberships, released := e.published.matchUnseen(object, &e.settings); released {
-			return seen, false, memberships
+			return Verdict{memberships: memberships}
 		}
 		e.ReportWhenSeen(object)
 		// Once more: an event that brought the pod before the note does not know of the note.
 		if seen, known = e.published.find(object); !known {
-			return seen, true, nil
+			return Verdict{Held: true}
 		}
 	}
-	return seen, seen.held.Load(), seen.memberships()
+	return Verdict{Held: seen.held.Load(), memberships: seen.memberships()}
 }
 
 // Why says in words what a held pod waits for, as Decide does. It is empty if an event is under way: it does not wait to find
@@ -109,13 +96,6 @@ func (e *Engine) WaitsFor(later, earlier *corev1.Pod) bool {
 func (e *Engine) MayBeHeldAgain(object *corev1.Pod) bool {
 	seen, known := e.published.find(object)
 	return !known || slices.ContainsFunc(seen.memberships(), func(m membership) bool { return m.holdFacts().IsRevocable() })
-}
-
-// FirstSeen is when the engine came to know the pod, without gates if the object has none. If it does not know that pod, or knows
-// it on a node, it is the version of the object.
-func (e *Engine) FirstSeen(object *corev1.Pod) FirstSeen {
-	seen, _ := e.published.find(object)
-	return e.published.firstSeenIn(object.Namespace, seen.firstSeenAs(object))
 }
 
 // HeldPods counts the pods without a node that sequences hold.
@@ -166,11 +146,6 @@ type Lift struct {
 	Pod Identity
 	// Proof is what is to be left on the pod, see Verdict.Proof.
 	Proof string
-	// FirstSeen is when the pod was first seen: every PodSequence from before it must be known before the gates are lifted. It is as of
-	// Engine.FirstSeen for a pod that can be held without its gate. For any other it is when the pod was released.
-	FirstSeen FirstSeen
-	// Now is the same of a pod that is released at this moment.
-	Now FirstSeen
 }
 
 // Lift says which gates of this pod, as the engine knows it, may be lifted now.
@@ -182,14 +157,9 @@ func (e *Engine) Lift(key types.NamespacedName) Lift {
 	if p == nil || p.Bound() || !e.mayBeScheduled(p) {
 		return Lift{}
 	}
-	seen := ptr.Deref(p.released, Question{})
-	if e.settings.isOurs(p) {
-		seen = p.firstSeen // whoever schedules it asks again when the gates are gone
-	}
 	return Lift{
 		UID: p.UID, Pod: Identity{key.Namespace, key.Name, &p.Labels, p.IsUnordered()}, Gates: e.settings.liftable(p.Pod, p.memberships()),
-		Proof: proofOf(p.UID, p.memberships(), false), FirstSeen: e.published.firstSeenIn(p.Namespace, seen),
-		Now: e.published.firstSeenIn(p.Namespace, e.questions.nowMoment()),
+		Proof: proofOf(p.UID, p.memberships(), false),
 	}
 }
 
@@ -223,8 +193,8 @@ func mustMarshal(v any) []byte {
 type Nomination struct {
 	UID             types.UID
 	ResourceVersion string
-	// Confirming reports that the pod may have to wait only until it is known whether a change is missing.
-	Confirming bool
+	// Recording reports that the pod may have to wait only until a pass is recorded.
+	Recording bool
 }
 
 // Nomination returns the nomination that our scheduler has to clear, as far as the engine knows; the zero value if there is none: the
@@ -241,7 +211,7 @@ func (e *Engine) Nomination(key types.NamespacedName) Nomination {
 	if !decision.Held {
 		return Nomination{}
 	}
-	return Nomination{UID: p.UID, ResourceVersion: p.ResourceVersion, Confirming: decision.Confirming()}
+	return Nomination{UID: p.UID, ResourceVersion: p.ResourceVersion, Recording: decision.Recording()}
 }
 
 // ClearPatch is the strategic merge patch of the status that clears the nomination. The API server refuses it for another version of

@@ -36,7 +36,7 @@ func checkPublished(e *Engine) error {
 				return fmt.Errorf("%s: no verdict is published", p.Name)
 			case got.held.Load() == e.mayBeScheduled(p):
 				return fmt.Errorf("%s: the published verdict is held %t, and that of the engine is not", p.Name, got.held.Load())
-			case got.Pod != p.Pod, got.firstSeen != p.firstSeen:
+			case got.Pod != p.Pod:
 				return fmt.Errorf("%s: what is published is of version %s of %s, want %s of %s", p.Name, got.ResourceVersion, got.UID, p.ResourceVersion, p.UID)
 			case !slices.Equal(got.memberships(), p.memberships()):
 				return fmt.Errorf("%s: published memberships are %v, want %v", p.Name, got.memberships(), p.memberships())
@@ -61,12 +61,7 @@ func checkPublished(e *Engine) error {
 
 // checkVerdict sees that the next event will be compared with what is true now.
 func checkVerdict(e *Engine, p *pod, published *publishedPod) error {
-	confirmed := p.confirmed
 	said, is := e.settings.published(published, p.UID), e.judge(p)
-	p.confirmed = confirmed
-	if is.early != nil {
-		is.reason = said.reason // of several sequences it may be any
-	}
 	if said.held != is.held || said.reason != is.reason || !slices.Equal(said.needs, is.needs) || said.opened != is.opened || !slices.Equal(said.lift, is.lift) {
 		return fmt.Errorf("the published verdict is %+v, want %+v", said, is)
 	}
@@ -146,8 +141,6 @@ func TestTheSchedulerWaitsForNoEvent(t *testing.T) {
 	assert.False(t, engine.Verdict(makePod("unseen", "8").Obj()).Held)
 	assert.True(t, engine.Verdict(makePod("unseen", "8").Label("of", "shop").Obj()).Held)
 	assert.True(t, engine.Verdict(makePod("free", "9").Label("of", "shop").Obj()).Held)
-	assert.NotZero(t, engine.FirstSeen(free).Moment)
-	assert.NotZero(t, engine.Moment())
 	placement := engine.Placement(placed)
 	require.NotNil(t, placement)
 	assert.True(t, placement.Open(node.Name).Held)
@@ -158,62 +151,58 @@ func TestTheSchedulerWaitsForNoEvent(t *testing.T) {
 
 func TestWhatIsPublishedOfAPod(t *testing.T) {
 	shop := MakeSequence(oracleNamespace, "shop").UID("shop").Pods("One", "one").Label("Two", "tier", "two").Obj()
-	remembered := func(e answering, uid types.UID) bool {
+	remembered := func(e recording, uid types.UID) bool {
 		_, noted := e.unseen.versions[uid]
 		return noted
 	}
-	tests := map[string]func(t *testing.T, e answering){
-		"a pod that no sequence can have passes unseen": func(t *testing.T, e answering) {
+	tests := map[string]func(t *testing.T, e recording){
+		"a pod that no sequence can have passes unseen": func(t *testing.T, e recording) {
 			assert.False(t, e.Verdict(makePod("p", "5").Obj()).Held)
 			assert.False(t, remembered(e, "p"))
 		},
-		"a pod of a group that is released permanently passes unseen, with its proof": func(t *testing.T, e answering) {
+		"a pod of a group that is released permanently passes unseen, with its proof": func(t *testing.T, e recording) {
 			first := makePod("one", "5").Obj()
 			verdict := e.Verdict(first)
 			assert.False(t, verdict.Held)
-			assert.Equal(t, FirstSeen{Version: "5"}, verdict.FirstSeen)
 			e.ApplyPod(first)
 			assert.Equal(t, e.Verdict(first).Proof(first), verdict.Proof(first))
 			assert.NotEmpty(t, verdict.Proof(first))
 		},
-		"a pod of a later group waits unseen, and its release is reported when the engine knows it": func(t *testing.T, e answering) {
+		"a pod of a later group waits unseen, and its release is reported when the engine knows it": func(t *testing.T, e recording) {
 			second := makePod("two", "6").Label("tier", "two").Obj()
 			assert.True(t, e.Verdict(second).Held)
 			e.ApplyPod(makePod("one", "5").Phase(corev1.PodSucceeded).Node("n").Obj())
 			assert.Len(t, e.ApplyPod(second).Released, 1)
 			assert.False(t, e.Verdict(second).Held)
 		},
-		"a pod of a group that may stop being released waits until the engine knows it": func(t *testing.T, e answering) {
+		"a pod of a group that may stop being released goes by what is known": func(t *testing.T, e recording) {
 			e.ApplySequence(MakeSequence(oracleNamespace, "again").UID("again").Mode(v1alpha1.Continuous).
 				Pods("Zero", "zero").Label("", "tier", "again").Obj())
 			e.ApplyPod(makePod("zero", "5").Phase(corev1.PodSucceeded).Node("n").Obj())
 			late := makePod("late", "6").Label("tier", "again").Obj()
-			assert.True(t, e.Verdict(late).Held)
-			assert.Len(t, e.ApplyPod(late).Released, 1)
+			assert.False(t, e.Verdict(late).Held)
 		},
-		"a newer version in the same groups is known": func(t *testing.T, e answering) {
+		"a newer version in the same groups is known": func(t *testing.T, e recording) {
 			e.ApplyPod(makePod("p", "5").Obj())
 			p := makePod("p", "6").Annotation("a", "b").Obj()
 			assert.False(t, e.Verdict(p).Held)
-			assert.NotZero(t, e.Verdict(p).FirstSeen.Moment)
 		},
-		"a newer version in another group waits until the engine knows it": func(t *testing.T, e answering) {
+		"a newer version in another group waits until the engine knows it": func(t *testing.T, e recording) {
 			e.ApplyPod(makePod("p", "5").Obj())
 			assert.True(t, e.Verdict(makePod("p", "6").Label("tier", "two").Obj()).Held)
 			assert.True(t, remembered(e, "p"))
 		},
-		"another pod of the same name is not known": func(t *testing.T, e answering) {
+		"another pod of the same name is not known": func(t *testing.T, e recording) {
 			e.ApplyPod(makePod("p", "5").Obj())
 			another := makePod("p", "6").UID("another").Label("tier", "two").Obj()
 			assert.True(t, e.Verdict(another).Held)
-			assert.Equal(t, FirstSeen{Version: "6"}, e.FirstSeen(another))
 		},
-		"an older version is judged by what the engine knows": func(t *testing.T, e answering) {
+		"an older version is judged by what the engine knows": func(t *testing.T, e recording) {
 			e.ApplyPod(makePod("p", "6").Label("tier", "two").Obj())
 			assert.True(t, e.Verdict(makePod("p", "5").Obj()).Held)
 			assert.False(t, remembered(e, "p"))
 		},
-		"a pod with a node, and one that is gone, are forgotten": func(t *testing.T, e answering) {
+		"a pod with a node, and one that is gone, are forgotten": func(t *testing.T, e recording) {
 			e.ApplyPod(makePod("p", "5").Obj())
 			e.ApplyPod(makePod("q", "5").Obj())
 			e.ApplyPod(makePod("p", "6").Node("n").Obj())
@@ -221,7 +210,7 @@ func TestWhatIsPublishedOfAPod(t *testing.T) {
 			require.NoError(t, checkPublished(e.Engine))
 			assert.Empty(t, maps.Collect(e.published.pods.all()))
 		},
-		"a released pod has its proof, and one that waits has none": func(t *testing.T, e answering) {
+		"a released pod has its proof, and one that waits has none": func(t *testing.T, e recording) {
 			one, two := makePod("one", "5").Obj(), makePod("two", "6").Label("tier", "two").Obj()
 			e.ApplyPod(one)
 			e.ApplyPod(two)
@@ -274,7 +263,7 @@ func TestAPodThatIsAskedAboutWhileItsEventIsUnderWayIsReported(t *testing.T) {
 	pod := makePod("p", "5").Obj()
 
 	engine.mu.Lock()
-	tx := engine.questions.at(pod.ResourceVersion)
+	tx := engine.begin(pod.ResourceVersion)
 	engine.applyPod(viewPod(pod), tx)
 	require.True(t, engine.Verdict(pod).Held, "nothing is published yet, and to match it takes too long")
 	changes := engine.settle(tx)
@@ -326,7 +315,7 @@ func TestNoEventLetsAPodPassThatMustWaitBeforeAndAfter(t *testing.T) {
 				if !assert.True(t, engine.Verdict(p).Held, p.Name) {
 					return
 				}
-				if !assert.True(t, engine.KnowsUnbound(p)) || !assert.NotZero(t, engine.FirstSeen(p)) || !assert.Zero(t, engine.ReleasedAt(p)) {
+				if !assert.True(t, engine.KnowsUnbound(p)) || !assert.Zero(t, engine.ReleasedAt(p)) {
 					return
 				}
 				if placements[i] == nil {

@@ -61,9 +61,8 @@ type consents struct {
 	// uids are those of the namespaces that there are.
 	uids map[string]types.UID
 	// foreign are the sequences that point to a namespace from another one, abroad are those of a namespace that point to another
-	// one, and refused counts those that point to a namespace which does not allow them.
+	// one.
 	foreign, abroad map[string]map[*sequence]struct{}
-	refused         map[string]int
 }
 
 // namespaceFacts are the annotation of a namespace that lists whom it allows, empty for one without, and its labels, in a version
@@ -79,7 +78,7 @@ type namespaceFacts struct {
 func newConsents() consents {
 	return consents{
 		facts: map[string]namespaceFacts{}, uids: map[string]types.UID{},
-		foreign: map[string]map[*sequence]struct{}{}, abroad: map[string]map[*sequence]struct{}{}, refused: map[string]int{},
+		foreign: map[string]map[*sequence]struct{}{}, abroad: map[string]map[*sequence]struct{}{},
 	}
 }
 
@@ -93,16 +92,11 @@ type pod struct {
 
 // unbound is what matters of a pod only while it has no node. Pods that have one share a value that nobody writes to.
 type unbound struct {
-	firstSeen Question  // asks for all from before the engine came to know it, or came to know it without gates
-	released  *Question // the same of when it last was released with gates to lift; nil if it was not
-	placed    Question  // the same of when what it belongs to last changed, in itself or in a sequence
-
 	// kept are its places in sequences of scope Node that keep it from some nodes, see needs; nil if none does.
 	kept *[]membership
 	// opened counts how often a node opened to it, so that it is to be tried again.
 	opened uint64
 
-	confirmed uint64 // a moment until which no change that matters to it is missing
 	published *publishedPod
 }
 
@@ -161,6 +155,9 @@ type workload struct {
 
 	// replaced reports that its CronJob has had a newer Job, which ended its failure also if the newer one goes first.
 	replaced bool
+
+	// changedAs is the version with which it became what counts of it now.
+	changedAs string
 }
 
 // nodes are all nodes.
@@ -179,8 +176,8 @@ func newNodes() nodes {
 // node is a node, and what it is to the engine.
 type node struct {
 	inventory.Node
-	seenAt     time.Time // when the engine came to know it
-	seenMoment uint64    // the engine's moment then
+	seenAt time.Time // when the engine came to know it
+	seenIn uint64    // the number of the transaction in which it did
 }
 
 // failures are the sequences that remember failures, by the namespace of what failed: there its successors are created.
@@ -215,9 +212,9 @@ type sequence struct {
 	// domainsMu guards which domains there are and what they published against those who read without the engine's lock. It is held for
 	// no more than a look at one domain, and is the innermost lock.
 	domainsMu sync.RWMutex
-	// knowledge provides the nodes and the time. It is nil until the sequence is registered, at the moment registeredAt.
+	// knowledge provides the nodes and the time. It is nil until the sequence is registered, in the transaction of the number registeredIn.
 	knowledge    *knowledge
-	registeredAt uint64
+	registeredIn uint64
 	// resumedSeen is when a suspension was lifted, as the engine saw it; zero if it saw none.
 	resumedSeen time.Time
 	// opens counts what may have changed to which of its groups some node is open, see Placement.Open.
@@ -231,6 +228,8 @@ type sequence struct {
 	// registered reports whether the engine still goes by this sequence.
 	registered bool
 
+	// changedAs is the version of the event with which its groups, or the namespaces where they have members, became what they are.
+	changedAs string
 	// sinceVersion is the version of the event with which the sequence began to count, in its scope; empty if nobody knows.
 	sinceVersion string
 	// failures are those of members that failed and are gone.
@@ -276,10 +275,8 @@ type group struct {
 	// onlyPlace are the memberships of a pod that has only this one.
 	onlyPlace *[]membership
 
-	// namespaces are those where the group may have members. subjects are what matters to whether it is satisfied, and
-	// subjectsBefore what matters to whether the groups are satisfied that must be passed before it.
-	namespaces               map[string]struct{}
-	subjects, subjectsBefore []Subject
+	// namespaces are those where the group may have members.
+	namespaces map[string]struct{}
 }
 
 // memberships are the pod's places, in no more than one group of a sequence. No element is ever written to.

@@ -69,10 +69,10 @@ func TestWouldHold(t *testing.T) {
 	first := Hold{Sequence: shopKey, Group: `group 1/3 "Database"`, Groups: []int{0}}
 	needsDB := shop
 	needsDB.Paused = []types.NamespacedName{{Namespace: oracleNamespace, Name: "db"}}
-	tiersOnly := func(e answering) { e.ApplySequence(tiers("shop").Obj()) }
+	tiersOnly := func(e recording) { e.ApplySequence(tiers("shop").Obj()) }
 	type pods = []*st.PodWrapper
 	for name, tc := range map[string]struct {
-		given func(e answering)
+		given func(e recording)
 		pods  pods
 		want  Hold
 	}{
@@ -90,41 +90,41 @@ func TestWouldHold(t *testing.T) {
 			given: tiersOnly, pods: pods{podToCome("api").SchedulerName("default-scheduler").Label(v1alpha1.SequenceLabel, "shop")}, want: shop,
 		},
 		"a pod whose label names a sequence that does not exist": {
-			given: func(answering) {}, pods: pods{podToCome("api").SchedulerName("default-scheduler").Label(v1alpha1.SequenceLabel, "shop")},
+			given: func(recording) {}, pods: pods{podToCome("api").SchedulerName("default-scheduler").Label(v1alpha1.SequenceLabel, "shop")},
 			want: Hold{Sequence: shopKey, Missing: spec.NamedMissing},
 		},
 		"a pod of a namespace that requires a sequence, and has none": {
-			given: func(e answering) { e.ApplyNamespace(requiring("true", "1")) }, pods: pods{podToCome("api")},
+			given: func(e recording) { e.ApplyNamespace(requiring("true", "1")) }, pods: pods{podToCome("api")},
 			want: Hold{Sequence: types.NamespacedName{Namespace: oracleNamespace}, Missing: spec.AnyMissing},
 		},
 		"a pod of another scheduler is held by its gate": {
 			given: tiersOnly, pods: pods{podToCome("api").SchedulerName("default-scheduler").SchedulingGates([]string{gate})}, want: shop,
 		},
 		"the first of two sequences by name": {
-			given: func(e answering) { e.ApplySequence(tiers("zoo").Obj()); e.ApplySequence(tiers("shop").Obj()) },
+			given: func(e recording) { e.ApplySequence(tiers("zoo").Obj()); e.ApplySequence(tiers("shop").Obj()) },
 			pods:  pods{podToCome("api")}, want: shop,
 		},
 		"a suspended sequence holds its first group": {
-			given: func(e answering) { e.ApplySequence(tiers("shop").Suspend().Obj()) },
+			given: func(e recording) { e.ApplySequence(tiers("shop").Suspend().Obj()) },
 			pods:  pods{podToCome("db"), podToCome("api")}, want: Hold{Sequence: shopKey},
 		},
 		"a dry run holds nothing": {
-			given: func(e answering) {
+			given: func(e recording) {
 				e.ApplySequence(sequenceWith(tiers("shop"), func(ps *v1alpha1.PodSequence) { ps.Spec.DryRun = true }))
 			}, pods: pods{podToCome("api")},
 		},
 		"a sequence of scope Node is left out": {
-			given: func(e answering) { e.ApplySequence(tiers("shop").NodeScope().Obj()) }, pods: pods{podToCome("api")},
+			given: func(e recording) { e.ApplySequence(tiers("shop").NodeScope().Obj()) }, pods: pods{podToCome("api")},
 		},
 		"a group that is ready and waits for its time": {
-			given: func(e answering) {
+			given: func(e recording) {
 				e.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Pods("Database", "db-0").Wait("1h").Label("Application", "app", "api").Obj())
 				e.ApplyPod(readyPod(oracleNamespace, "db-0", "", "3"))
 			},
 			pods: pods{podToCome("api")}, want: shop,
 		},
 		"a group that is passed": {
-			given: func(e answering) {
+			given: func(e recording) {
 				e.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Pods("Database", "db-0").Label("Application", "app", "api").Obj())
 				e.ApplyPod(readyPod(oracleNamespace, "db-0", "", "3"))
 				e.Tick(time.Now().Add(time.Hour))
@@ -132,32 +132,32 @@ func TestWouldHold(t *testing.T) {
 			pods: pods{podToCome("api")},
 		},
 		"pods of a group and of the one after wait for the group before both": {
-			given: func(e answering) { e.ApplySequence(headAndWorkers().Obj()) },
+			given: func(e recording) { e.ApplySequence(headAndWorkers().Obj()) },
 			pods:  pods{podToCome("worker"), podToCome("head")}, want: first,
 		},
 		"pods of the first group take those of later ones with them": {
-			given: func(e answering) { e.ApplySequence(headAndWorkers().Obj()) },
+			given: func(e recording) { e.ApplySequence(headAndWorkers().Obj()) },
 			pods:  pods{podToCome("db"), podToCome("worker")},
 		},
 		"a group of their own is no excuse for another that they wait for, too": {
-			given: func(e answering) {
+			given: func(e recording) {
 				e.ApplySequence(sequenceWith(headAndWorkers(), func(ps *v1alpha1.PodSequence) { ps.Spec.PodGroups[1].DependsOn = []string{} }))
 			},
 			pods: pods{podToCome("head"), podToCome("worker")}, want: first,
 		},
 		"a paused Deployment that the group needs": {
-			given: func(e answering) {
+			given: func(e recording) {
 				e.ApplySequence(tiers("shop").Obj())
 				e.ApplyWorkload(emptyDeployment("db", paused))
 			},
 			pods: pods{podToCome("api")}, want: needsDB,
 		},
 		"a Deployment that is not paused": {
-			given: func(e answering) { e.ApplySequence(tiers("shop").Obj()); e.ApplyWorkload(emptyDeployment("db")) },
+			given: func(e recording) { e.ApplySequence(tiers("shop").Obj()); e.ApplyWorkload(emptyDeployment("db")) },
 			pods:  pods{podToCome("api")}, want: shop,
 		},
 		"a paused Deployment that lacks no pod": {
-			given: func(e answering) {
+			given: func(e recording) {
 				e.ApplySequence(tiers("shop").Obj())
 				e.ApplyPod(makePod("db-0", "3").Label("app", "db").Obj())
 				e.ApplyWorkload(emptyDeployment("db", paused, func(d *appsv1.Deployment) { *d.Spec.Replicas = 0 }))

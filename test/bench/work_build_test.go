@@ -17,12 +17,8 @@ import (
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
-// difference is one of a scheduler of which the instructions are counted from the one that people run.
-type difference struct {
-	// ours says whether the file is one of this module, and not of Kubernetes.
-	ours                bool
-	file, real, counted string
-}
+// difference is one of a scheduler of which the instructions are counted from the one that people run: in a file of Kubernetes.
+type difference struct{ file, real, counted string }
 
 // root is the directory of this module.
 const root = "../.."
@@ -33,38 +29,29 @@ const slowdown = "50 * "
 var differences = []difference{
 	// Upstream times each run of a plugin for so many percent of the pods, which it chooses at random. This costs half as much as such a pod
 	// costs otherwise: a count would depend on whether eight pods of a hundred are timed, or twelve.
-	{false, "pkg/scheduler/schedule_one.go", "pluginMetricsSamplePercent = 10", "pluginMetricsSamplePercent = 0"},
+	{"pkg/scheduler/schedule_one.go", "pluginMetricsSamplePercent = 10", "pluginMetricsSamplePercent = 0"},
 	{
-		false, "pkg/scheduler/framework/runtime/batch.go", "maxBatchAge = 500 * time.Millisecond",
+		"pkg/scheduler/framework/runtime/batch.go", "maxBatchAge = 500 * time.Millisecond",
 		"maxBatchAge = " + slowdown + "500 * time.Millisecond",
 	},
 	// To look a thousand times for metrics that were noted costs 700,000 instructions, each second, twice.
 	{
-		false, "pkg/scheduler/framework/runtime/framework.go", "NewMetricsAsyncRecorder(1000, time.Second,",
+		"pkg/scheduler/framework/runtime/framework.go", "NewMetricsAsyncRecorder(1000, time.Second,",
 		"NewMetricsAsyncRecorder(1000, " + slowdown + "time.Second,",
 	},
 	{
-		false, "pkg/scheduler/scheduler.go", "NewMetricsAsyncRecorder(1000, time.Second,",
+		"pkg/scheduler/scheduler.go", "NewMetricsAsyncRecorder(1000, time.Second,",
 		"NewMetricsAsyncRecorder(1000, " + slowdown + "time.Second,",
 	},
-	// A list that begins before the scheduler has seen all pods that come at a time has another one follow.
-	{true, "pkg/feed/barrier.go", "grace = 15 * time.Millisecond", "grace = " + slowdown + "15 * time.Millisecond"},
 }
 
 const whatIsCounted = "The scheduler was built for the count with a few changes. Plugins are timed for no pod, and not for one in ten, at " +
 	"random: whether nine of a hundred are timed or eleven would change the count by 1%. As the scheduler runs some fifty times slower, a batch " +
-	"is kept for 25 s and not for 0.5 s, metrics are published every 50 s and not every second, and the plugin waits for 750 ms and not for " +
-	"15 ms before it lists what its watches may miss. Twenty pods come at a time."
+	"is kept for 25 s and not for 0.5 s, and metrics are published every 50 s and not every second. Twenty pods come at a time."
 
 // apply returns the path of the file, for which kubernetes is the directory of that module, and what becomes of it.
 func (d difference) apply(kubernetes string) (file string, changed []byte, err error) {
-	dir := kubernetes
-	if d.ours {
-		if dir, err = filepath.Abs(root); err != nil {
-			return "", nil, fmt.Errorf("find file to change: %w", err)
-		}
-	}
-	file = filepath.Join(dir, d.file)
+	file = filepath.Join(kubernetes, d.file)
 	source, err := os.ReadFile(file)
 	if err != nil {
 		return "", nil, fmt.Errorf("read file to change: %w", err)

@@ -54,8 +54,6 @@ const (
 	countedPods = 100
 	// allocatedMetric grows by what a process allocates.
 	allocatedMetric = "go_memstats_alloc_bytes_total"
-	// listsMetric counts the lists that the plugin makes.
-	listsMetric = "podsequence_confirm_lists_total"
 )
 
 // ground is a cluster with all that is there before the scheduler. Variants that differ in nothing but the scheduler share one: each turn
@@ -174,7 +172,7 @@ func (g *ground) attempt(w workload, config string) (m measurement, done bool) {
 		if done = come(span{namespace: of.namespace}, numbered("warming", i), warmingPods); !done {
 			break
 		}
-		allocated, hints, lists := g.Metric(g.b, ourScheduler, allocatedMetric), g.hints(), g.Metric(g.b, ourScheduler, listsMetric)
+		allocated, hints := g.Metric(g.b, ourScheduler, allocatedMetric), g.hints()
 		c.begin(controlplane.APIServer)
 		if done = come(of, numbered("counted", i), countedPods); !done {
 			break
@@ -183,9 +181,6 @@ func (g *ground) attempt(w workload, config string) (m measurement, done bool) {
 		m.figures[instructionsPerPod+of.of] = work.instructions / countedPods
 		m.figures[bytesPerPod+of.of] = (g.Metric(g.b, ourScheduler, allocatedMetric) - allocated) / countedPods
 		m.figures[apiServerTime+of.of] = float64(work.spent[controlplane.APIServer].Microseconds()) / countedPods
-		if w.plugin {
-			m.figures[listsPerPod+of.of] = (g.Metric(g.b, ourScheduler, listsMetric) - lists) / countedPods
-		}
 		if w.batched {
 			m.figures[hintsPerPod] = (g.hints() - hints) / countedPods
 		}

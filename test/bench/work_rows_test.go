@@ -10,8 +10,6 @@ const (
 	apiServerTime = "CPU us of the API server"
 	// hintsPerPod is the part of the pods that were scheduled as one of a batch.
 	hintsPerPod = "scheduled by the hint of a batch"
-	// listsPerPod are of what the plugin's watches may miss.
-	listsPerPod = "lists a pod"
 	// ofController is the controller's work for a change of readiness.
 	ofController = "instructions of the controller a change"
 

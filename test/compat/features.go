@@ -56,7 +56,7 @@ var features = []feature{
 		of(sequences, "TestThreeTiersStartInOrder", "TestTiersByLabel", "TestGates", "TestEveryKindOfWorkloadSaysWhatToExpect",
 			"TestReplacementAndScaleUpOfAReleasedGroupGoStraightThrough", "TestAGroupThatMustCompleteWaitsForTheWholeJob",
 			"TestTheNextGroupWaitsUntilTheWaitIsOver", "TestTimeout", "TestContinuousHoldsNewPodsWhileAnEarlierGroupIsNotReady",
-			"TestReleasedPodsCarryTheProof", "TestTheProofKeepsProgress", "TestEdits")}},
+			"TestReleasedPodsCarryTheProof", "TestTheRecordKeepsProgress", "TestEdits")}},
 	{group: "PodSequence", name: "node scope", runs: []run{
 		of(sequences, "TestPodsGoToANodeOnceItsDriverIsReady", "TestADriverThatIsNotReadyAnyMore", "TestPodsAreTriedOnceANodeOpens",
 			"TestNobodyIsEvictedWhereAPodMayNotGoYet", "TestStatusOfNodes")}},

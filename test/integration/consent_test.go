@@ -3,9 +3,9 @@ package integration
 import (
 	"context"
 	"encoding/json"
-	"net/http"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -47,7 +47,7 @@ func testConsent(t *testing.T, env *environment) {
 		away.createPods(ours(away, "app-0").Label("tier", "app"))
 		away.awaitBound("app-0") // nothing holds it
 
-		s.grant("shop")
+		s.grant("shop", away)
 		away.createPods(ours(away, "app-1").Label("tier", "app"))
 		away.awaitHeldFor("app-1", "of PodSequence "+s.Namespace+"/shop")
 		away.expectHeld("app-1")
@@ -76,7 +76,7 @@ func testConsent(t *testing.T, env *environment) {
 			away.expectHeld("db", "app")
 			assert.NotEmpty(t, gates(away.getPod("db")))
 
-			s.grant("shop")
+			s.grant("shop", away)
 			away.awaitBound("db")
 			away.expectHeld("app")
 			away.allow("someone-else")
@@ -85,7 +85,7 @@ func testConsent(t *testing.T, env *environment) {
 			away.expectHeld("app")
 			assert.NotEmpty(t, gates(away.getPod("app")))
 
-			s.grant("shop")
+			s.grant("shop", away)
 			away.awaitBound("app")
 			home := &corev1.Namespace{}
 			require.NoError(t, s.API.Get(s.Ctx, s.Key(s.Namespace), home))
@@ -102,7 +102,7 @@ func testConsent(t *testing.T, env *environment) {
 			home.awaitDegraded("shop", v1alpha1.ReasonNamespaceNotAllowed)
 		}
 		create()
-		home.grant("shop")
+		home.grant("shop", away)
 		away.createPods(ours(away, "app-0").Label("tier", "app"))
 		away.awaitHeldFor("app-0", "of PodSequence "+home.Namespace+"/shop")
 
@@ -114,7 +114,7 @@ func testConsent(t *testing.T, env *environment) {
 		create()
 		away.createPods(ours(away, "app-1").Label("tier", "app"))
 		away.awaitBound("app-1")
-		home.grant("shop")
+		home.grant("shop", away)
 		away.createPods(ours(away, "app-2").Label("tier", "app"))
 		away.expectHeld("app-2")
 	})
@@ -154,42 +154,6 @@ func testConsent(t *testing.T, env *environment) {
 	})
 }
 
-// The watch of namespaces may be behind that of pods.
-func testConsentOutOfStep(t *testing.T, env *environment) {
-	t.Run("a pod that is younger than the consent is held though the scheduler has yet to see that", func(t *testing.T) {
-		away, proxy := slowWatch(t, env)
-		s := newStoryIn(t, env)
-		s.Create(s.tiersOf(away))
-		s.awaitDegraded("shop", v1alpha1.ReasonNamespaceNotAllowed)
-		away.createPods(away.pod("first").Label("tier", "app"))
-		away.awaitBound("first") // the scheduler knows the sequence
-
-		free := make(chan struct{})
-		isNamespaces := func(r *http.Request) bool { return strings.HasSuffix(r.URL.Path, "/api/v1/namespaces") }
-		proxy.set(func(_ http.ResponseWriter, r *http.Request) bool {
-			if isNamespaces(r) && r.URL.Query().Has("watch") {
-				select {
-				case <-free:
-				case <-r.Context().Done():
-				}
-			}
-			return false
-		})
-		isList := func(r *http.Request) bool { return isNamespaces(r) && !r.URL.Query().Has("watch") }
-		before := proxy.asked(isList)
-		away.allow(s.Namespace)
-		away.createPods(away.pod("app").Label("tier", "app"))
-		away.Await("the scheduler to have seen the pod and to ask for consent", func() bool { return proxy.asked(isList) > before })
-		assert.Empty(t, away.getPod("app").Spec.NodeName, "it is bound before consent can be known")
-		close(free)
-		away.awaitHeldFor("app", "group 1/2")
-		away.createPods(away.pod("db").Label("tier", "db"))
-		away.awaitBound("db")
-		away.makeReady("db")
-		away.awaitBound("app")
-	})
-}
-
 // tiersOf is a sequence of two groups for the pods of another story's namespace.
 func (s *story) tiersOf(away *story) *v1alpha1.PodSequence {
 	return s.sequence("shop").Group(tier("db")).Group(tier("app")).TargetNamespace(away.Namespace).Obj()
@@ -207,6 +171,7 @@ func (s *story) allow(list string) {
 	})
 	require.NoError(s, err)
 	s.Patch(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.Namespace}}, string(patch))
+	s.sequencedAt = time.Now() // to a scheduler a sequence that is allowed from now on is a new one
 }
 
 // allowed is the list that the story's namespace has.
@@ -217,8 +182,8 @@ func (s *story) allowed() string {
 	return ns.Annotations[v1alpha1.AllowSequencesFromAnnotation]
 }
 
-// grant runs the command that the sequence's condition names, and waits until the sequence is allowed.
-func (s *story) grant(sequence string) {
+// grant runs the command that the sequence's condition names, and waits until the sequence is allowed to order the pods of away.
+func (s *story) grant(sequence string, away *story) {
 	s.Helper()
 	c := s.awaitCondition(sequence, v1alpha1.ConditionDegraded, metav1.ConditionTrue, v1alpha1.ReasonNamespaceNotAllowed)
 	_, command, found := strings.Cut(c.Message, "with: ")
@@ -226,4 +191,5 @@ func (s *story) grant(sequence string) {
 	out, err := s.Cluster.Shell(s, command)
 	require.NoError(s, err, "%s: %s", command, out)
 	s.awaitCondition(sequence, v1alpha1.ConditionDegraded, metav1.ConditionFalse, v1alpha1.ReasonAsExpected)
+	away.sequencedAt = time.Now()
 }

@@ -69,8 +69,8 @@ func TestSequencesThatCannotBeRead(t *testing.T) {
 		s.createPods(s.pod("db"), s.pod("web"), s.gated("app"), s.pod("one"), s.pod("two"))
 		s.awaitBound("db", "one")
 		s.makeReady("db", "one")
+		s.awaitHeldFor("web", "its pass cannot be recorded")
 		s.expectHeld("web", "app", "two")
-		s.awaitHeldFor("web", `group 2/3 "Application" of PodSequence `+s.Namespace+`/no-names`)
 
 		cluster.Change(s.Story, s.unstructured("no-names"), func(object *unstructured.Unstructured) {
 			second := object.Object["spec"].(map[string]any)["podGroups"].([]any)[1].(map[string]any)

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	. "example.com/podsequence/test/harness/builders"
@@ -34,7 +36,12 @@ type story struct {
 	// lite gives no pod to our scheduler: there is none.
 	lite   bool
 	fences int
+	// sequencedAt is when the last sequence was created, or allowed.
+	sequencedAt time.Time
 }
+
+// sameMoment is for how long a scheduler may not have seen a sequence, on a busy machine: a pod without label and gate may start then.
+const sameMoment = 500 * time.Millisecond
 
 func newStory(t testing.TB) *story {
 	t.Helper()
@@ -81,9 +88,22 @@ func (s *story) gated(name string) *st.PodWrapper {
 	return s.pod(name).SchedulingGates([]string{v1alpha1.DefaultSchedulingGateName})
 }
 
-// createPods creates pods in this order.
+// Create creates objects, and notes when a sequence was.
+func (s *story) Create(objects ...client.Object) {
+	s.Helper()
+	s.Story.Create(objects...)
+	for _, object := range objects {
+		switch object.(type) {
+		case *v1alpha1.PodSequence, *v1alpha1.ClusterPodSequence:
+			s.sequencedAt = time.Now()
+		}
+	}
+}
+
+// createPods creates pods in this order, not in the same moment as a sequence: nothing holds those without label and gate then.
 func (s *story) createPods(pods ...*st.PodWrapper) {
 	s.Helper()
+	time.Sleep(time.Until(s.sequencedAt.Add(sameMoment)))
 	for _, pod := range pods {
 		s.Create(pod.Obj())
 	}
@@ -141,15 +161,18 @@ func (s *story) fence() {
 	s.fences++
 	name := func(role string) string { return fmt.Sprintf("fence-%d-%s", s.fences, role) }
 	first, ours, theirs := name("first"), name("ours"), name("theirs")
-	s.Create(s.sequence(name("sequence")).Pods("", first).Pods("", ours, theirs).Obj())
+	s.Story.Create(s.sequence(name("sequence")).Pods("", first).Pods("", ours, theirs).Obj())
 	if s.lite {
 		ours = theirs
-		s.createPods(s.gated(theirs).SchedulerName(stockScheduler), s.pod(first).SchedulerName(stockScheduler).Annotation(cluster.ReadyAfter, "0s"))
+		s.Story.Create(
+			s.gated(theirs).SchedulerName(stockScheduler).Obj(),
+			s.pod(first).SchedulerName(stockScheduler).Annotation(cluster.ReadyAfter, "0s").Obj(),
+		)
 	} else {
-		s.createPods(
-			s.pod(ours),
-			s.gated(theirs).SchedulerName(stockScheduler),
-			probed(s.pod(first).Annotation(cluster.ReadyAfter, "0s")),
+		s.Story.Create(
+			s.pod(ours).Label(v1alpha1.SequenceLabel, name("sequence")).Obj(),
+			s.gated(theirs).SchedulerName(stockScheduler).Obj(),
+			probed(s.pod(first).Annotation(cluster.ReadyAfter, "0s")).Obj(),
 		)
 	}
 	s.awaitBound(ours, theirs)

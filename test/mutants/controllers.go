@@ -43,7 +43,7 @@ func ofControllers() []mutant {
 			"a Job that another has replaced is reported as one that the API server does not let stop", sequentialJobs, ""},
 		{kindsPath + "deploymentcoordination/rollout.go", "case marked(m.Deployment) != \"\":", "case m.Deployment != nil:",
 			"what its owner paused is unpaused", coordinations, ""},
-		{kindsPath + "deploymentcoordination/rollout.go", "return m.pause() == unpaused && marked(m.Deployment) == \"\" && left", "return m.pause() == unpaused",
+		{kindsPath + "deploymentcoordination/rollout.go", "return m.pause() == unpaused && marked(m.Deployment) == \"\" && left", "return m.pause() == unpaused && (left || !left)",
 			"a GitOps tool starts what waits by unpausing it", coordinations, ""},
 		{kindsPath + "deploymentcoordination/rollout.go", "return pod.DeletionTimestamp == nil && pod.Status.Phase", "return pod.Status.Phase",
 			"pods that are about to end count as ready", coordinations, ""},

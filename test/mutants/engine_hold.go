@@ -37,8 +37,6 @@ func ofHold() []mutant {
 			"a pod is released although on every node some sequence holds it", engine, ""},
 		{enginePath + "judge.go", "h.place != nil && !less(", "h.place != nil && less(",
 			"a pod waits for the last of its sequences by name", engine, ""},
-		{enginePath + "judge.go", "h := holder{early: k.questions.earlyIn(p)}", "h := holder{}",
-			"pods are released as soon as they come, though a change from before may be missing", engine, ""},
 		{enginePath + "settings.go", "set.isOurs(p), p.isGatedFor(m.sequence), set.ClusterScopeOnly", "set.isOurs(p), p.isGatedFor(m.sequence), false",
 			"a program that sees no nodes lets gated pods through", engine, ""},
 		{enginePath + "dryrun.go", "facts.DryRun, facts.Placed = false, false", "facts.Placed = false",

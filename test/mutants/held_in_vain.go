@@ -17,9 +17,9 @@ func ofDeadlocks() []mutant {
 		{enginePath + "verdict.go", "m.sequence.groups[m.group].Awaited.Has(other.group) && ", "",
 			"a pod spares members of its own group", engine, ""},
 
-		{circles, " || g.ContinueOnTimeout {", " {",
+		{circles, " || g.ContinueOnTimeout {", " || g == nil {",
 			"a circle that a timeout opens is taken for a deadlock", engine, ""},
-		{circles, "held <= need.Expected-need.Required {", "held == 0 {",
+		{circles, "held <= need.Expected-need.Required {", "held == 0 && need.Expected >= 0 {",
 			"a group that can do without a pod is taken to need it", engine, ""},
 		{circles, "search.holdFacts(p, m).Rule() != hold.ByGroup {", "search.holdFacts(p, m).Rule() == hold.Unsupported {",
 			"a dry run is taken to hold its pods", engine, ""},

@@ -40,11 +40,12 @@ var (
 	engine = judge{"pkg/sequence", []turn{
 		{run: ".", skip: random + "|" + slow}, {run: random, skip: slow, steps: 6_000}, {run: random, skip: slow, steps: 120_000},
 	}}
-	confirmations  = judge{"pkg/sequence/confirmation", everyTest}
 	inventories    = judge{"pkg/sequence/inventory", everyTest}
 	specs          = judge{"pkg/sequence/spec", everyTest}
 	holds          = judge{"pkg/sequence/hold", everyTest}
 	placements     = judge{"pkg/sequence/placement", everyTest}
+	reports        = judge{"pkg/sequence/report", everyTest}
+	records        = judge{"pkg/record", everyTest}
 	progresses     = judge{"pkg/sequence/progress", everyTest}
 	clocks         = judge{"pkg/servertime", everyTest}
 	feed           = judge{"pkg/feed", everyTest}

@@ -105,6 +105,6 @@ func (r result) catchers() string {
 
 // mutants are all of them.
 func mutants() []mutant {
-	return slices.Concat(ofReadiness(), ofOrder(), ofProgress(), ofHold(), ofEngine(), ofMissing(), ofStarts(), ofDeadlocks(), ofObjects(), ofNodeConditions(), ofMemory(),
+	return slices.Concat(ofReadiness(), ofOrder(), ofProgress(), ofPasses(), ofHold(), ofEngine(), ofMissing(), ofStarts(), ofDeadlocks(), ofObjects(), ofNodeConditions(), ofMemory(),
 		ofFeed(), ofPlugin(), ofWriter(), ofControllers(), ofCommands())
 }

@@ -1,6 +1,10 @@
 package ordercheck
 
-import "time"
+import (
+	"time"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+)
 
 // binding is a pod that came to its node.
 type binding struct {
@@ -41,9 +45,14 @@ func (v *version) allows(b binding) (allowed, excused bool) {
 	return allowed, allowed
 }
 
-// racesWith reports whether the pod may have been on its way to a node when this version appeared.
+// racesWith reports whether the pod may have been on its way to a node when this version appeared, or before a scheduler had seen it.
 func (v *version) racesWith(b binding) bool {
-	return b.ungated < v.since && !v.arrived.Before(v.rules.windowBefore(b.event.arrived))
+	return (b.ungated < v.since || v.rules.excusesUnseen && b.startsUnseen()) && !v.arrived.Before(v.rules.windowBefore(b.event.arrived))
+}
+
+// startsUnseen reports whether nothing holds the pod before a scheduler has seen its sequence: it names none, and never had a gate.
+func (p *pod) startsUnseen() bool {
+	return p.ungated == p.created && p.labels[v1alpha1.SequenceLabel] == ""
 }
 
 // closed reports whether a group may not have its pods bound yet, and which group it waits for. It waits for itself if the

@@ -50,6 +50,29 @@ func TestJudgeBelievesTheStartOfTheWatch(t *testing.T) {
 			steps:       []step{tiers, report("tiers", recordedPassed(2)), watchBegins, create("web"), bind("web")},
 			wantAssumed: 2,
 		},
+		"a pass of the sequence under the hash of the group is believed": {
+			steps:       []step{tiers, report("tiers", withPasses(itsOwn, 2)), watchBegins, create("web"), bind("web")},
+			wantAssumed: 2,
+		},
+		"a pass of a group shows nothing of those behind it": {
+			steps:     []step{tiers, report("tiers", withPasses(itsOwn, 1)), watchBegins, create("web"), bind("web")},
+			wantEarly: []string{"shop/web"}, wantAssumed: 1,
+		},
+		"a pass of another sequence of the name is not": {
+			steps:     []step{tiers, report("tiers", withPasses(another, 2)), watchBegins, create("web"), bind("web")},
+			wantEarly: []string{"shop/web"},
+		},
+		"a pass under a hash that is no group's is not": {
+			steps: []step{tiers, report("tiers", withPasses(itsOwn, 2), func(s *v1alpha1.PodSequence) {
+				s.Status.Groups[0].Hash, s.Status.Groups[1].Hash = "other", ""
+			}), watchBegins, create("web"), bind("web")},
+			wantEarly: []string{"shop/web"},
+		},
+		"a pass under a hash that status has of an older spec is not": {
+			steps: []step{tiers, report("tiers", withPasses(itsOwn, 2)),
+				reorder("tiers", named("x"), named("web")), watchBegins, create("web"), bind("web")},
+			wantEarly: []string{"shop/web"},
+		},
 		"a pass on record for an older spec is not": {
 			steps: []step{tiers, report("tiers", recordedPassed(2)),
 				reorder("tiers", named("x"), named("web")), watchBegins, create("web"), bind("web")},

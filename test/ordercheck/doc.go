@@ -101,7 +101,8 @@
 // # Allowances
 //
 // A pod of our scheduler that had no gate any more when the sequence, or the edit, appeared, may have been on its way to a
-// node. If it is bound within 2 s, it may also go by what was in force before. A group that passes within
+// node. If it is bound within 2 s, it may also go by what was in force before. With Options.ExcusesUnseen, so may one that is
+// created in the same moment, if it names no sequence and never had a gate: nothing holds it before the scheduler has seen its sequence. A group that passes within
 // 2 s of a suspension counts as released before it. A scheduler that was stopped (SIGSTOP) does afterwards what it had
 // decided before: whoever stops one tells the referee (Referee.SchedulerStopped), and these 2 s reach back to the stop.
 // In the same way an API server that lags (Referee.Lagged) adds as much to these 2 s, as long as it serves a program of ours.
@@ -115,16 +116,18 @@
 //
 // # What it cannot know
 //
-// A scheduler sees pods and workloads through watches of their own. If a workload is scaled up milliseconds before another
+// A scheduler sees pods and workloads through watches of their own. Before a pass is recorded, whoever records it looks at what there
+// is. But by Continuous, and on nodes, nothing is recorded: if a workload is scaled up milliseconds before another
 // pod makes the old number complete, it may in good faith take the group for passed; the referee calls that a violation.
 // How a node stood before the watch began is not known, so for 2 s nothing there is a violation.
 //
 // In the same way a scheduler that sees the last pod of a group become ready may not have seen yet that a status, written a moment
-// before, takes back an object of the group. It asks whether pods and workloads are missing, and not whether statuses are.
+// before, takes back an object of the group. A pass that is recorded is added to the newest status only.
 //
 // What was bound before the watch began cannot be judged. A bound pod proves nothing by itself: it may have been bound before
 // its sequence existed, by hand, or in a race. What was passed during the watch the referee knows. Of a sequence older than
-// the watch it believes the passes that the status records at the start of the watch, and the proof
+// the watch it believes the passes that the status records at the start of the watch, of this sequence in status.passes under the
+// hash that it has of a group of the present spec, or among its groups, and the proof
 // (v1alpha1.ReleasedAnnotation) on pods bound by then: such a pod was released in order by the sequence and in the group
 // that the proof names, if status records the same hash for a group of the present spec. It believes nothing that anybody
 // writes later. The verdict counts passes that were believed and not seen as assumed.

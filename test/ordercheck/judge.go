@@ -16,6 +16,8 @@ type JudgeOptions struct {
 	SchedulerNames []string
 	// UnprobedReady is how long pods without a readiness probe must be ready before they count, as both programs are told.
 	UnprobedReady time.Duration
+	// ExcusesUnseen is as of Options.
+	ExcusesUnseen bool
 	// Namespace limits the verdict to the pods of one namespace. Empty means all.
 	Namespace string
 }
@@ -61,7 +63,10 @@ func newJudge(history History, options JudgeOptions) *judge {
 		schedulers = []string{DefaultSchedulerName}
 	}
 	return &judge{
-		rules:         &rules{schedulers: sets.New(schedulers...), stops: history.stops, lags: history.lags, unprobedReady: options.UnprobedReady},
+		rules: &rules{
+			schedulers: sets.New(schedulers...), stops: history.stops, lags: history.lags,
+			unprobedReady: options.UnprobedReady, excusesUnseen: options.ExcusesUnseen,
+		},
 		namespace:     options.Namespace,
 		interest:      history.interestIn(options.Namespace),
 		world:         newWorld(),

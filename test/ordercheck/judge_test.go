@@ -299,6 +299,11 @@ func TestJudgeFollowsEditsOfASequence(t *testing.T) {
 				report("s", recordedPassed(1)), bind("app")},
 			wantEarly: []string{"shop/app"}, wantBindings: 1,
 		},
+		"nor are those in the map of passes": {
+			steps: []step{order("s", named("a"), named("app")), create("app"),
+				report("s", withPasses(itsOwn, 1)), bind("app")},
+			wantEarly: []string{"shop/app"}, wantBindings: 1,
+		},
 		"a pod bound before an edit proves nothing about the groups that the edit puts ahead of it": {
 			steps: []step{order("s", named("app")), create("app"), bind("app"),
 				reorder("s", named("a"), withLabel("tier", "app"), named("app", "app-2")), create("app-2"), bind("app-2")},
@@ -341,6 +346,26 @@ func TestJudgeAllowsForRaces(t *testing.T) {
 		},
 		"nor a pod with another gate: it could not be bound before either": {
 			steps:     []step{create("app", gatedBy("example.com/other")), appears, release("app"), bind("app")},
+			wantEarly: []string{"shop/app"}, wantBindings: 1,
+		},
+		"a pod younger than the sequence may start before anybody has seen that, where that is excused": {
+			steps:        []step{appears, create("app"), bind("app")},
+			options:      JudgeOptions{ExcusesUnseen: true},
+			wantBindings: 1, wantExcused: 1,
+		},
+		"not when it was created with a gate": {
+			steps:     []step{appears, create("app", gated), release("app"), bind("app")},
+			options:   JudgeOptions{ExcusesUnseen: true},
+			wantEarly: []string{"shop/app"}, wantBindings: 1,
+		},
+		"nor when it names its sequence": {
+			steps:     []step{appears, create("app", labelled("podsequence.example.com/sequence", "s")), bind("app")},
+			options:   JudgeOptions{ExcusesUnseen: true},
+			wantEarly: []string{"shop/app"}, wantBindings: 1,
+		},
+		"nor three seconds later": {
+			steps:     []step{appears, passing(3 * time.Second), create("app"), bind("app")},
+			options:   JudgeOptions{ExcusesUnseen: true},
 			wantEarly: []string{"shop/app"}, wantBindings: 1,
 		},
 		"a pod whose gate was gone may, as if it had had none": {

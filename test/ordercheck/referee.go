@@ -22,6 +22,9 @@ type Options struct {
 	SchedulerNames []string
 	// UnprobedReady is how long pods without a readiness probe must be ready before they count, as both programs are told.
 	UnprobedReady time.Duration
+	// ExcusesUnseen excuses pods that are created in the same moment as their sequence, where nothing holds them before a scheduler has seen
+	// it. Tests that need no such excuse wait for that moment instead.
+	ExcusesUnseen bool
 	// FenceTimeout is how long a verdict waits for the record to catch up, 30 s unless set.
 	FenceTimeout time.Duration
 }
@@ -81,7 +84,7 @@ func (r *Referee) Verdict(ctx context.Context) Verdict {
 // VerdictFor judges the pods of one namespace up to now.
 func (r *Referee) VerdictFor(ctx context.Context, namespace string) Verdict {
 	return Judge(r.History(ctx), JudgeOptions{
-		SchedulerNames: r.options.SchedulerNames, UnprobedReady: r.options.UnprobedReady, Namespace: namespace,
+		SchedulerNames: r.options.SchedulerNames, UnprobedReady: r.options.UnprobedReady, ExcusesUnseen: r.options.ExcusesUnseen, Namespace: namespace,
 	})
 }
 

@@ -170,9 +170,9 @@ func sequenceFactsOf(sequence *v1alpha1.PodSequence, kind string, homeOf func(gr
 		hashes:         hashesOnRecord(sequence),
 		records:        readRecords(sequence),
 		claims:         readClaims(sequence),
-		recorded:       recordedGroups(sequence, func(g v1alpha1.GroupStatus) bool { return g.PassedAt != nil }),
+		recorded:       recordedGroups(sequence, func(g v1alpha1.GroupStatus) bool { return isRecordedPassed(sequence, g) }),
 		recordedReleased: recordedGroups(sequence,
-			func(g v1alpha1.GroupStatus) bool { return g.ReleasedAt != nil || g.PassedAt != nil }),
+			func(g v1alpha1.GroupStatus) bool { return g.ReleasedAt != nil || isRecordedPassed(sequence, g) }),
 		completed: sequence.Status.Phase == v1alpha1.PhaseCompleted &&
 			sequence.Status.ObservedGeneration == sequence.Generation,
 	}
@@ -232,6 +232,13 @@ func recordedGroups(sequence *v1alpha1.PodSequence, so func(v1alpha1.GroupStatus
 		}
 	}
 	return recorded
+}
+
+// isRecordedPassed reports whether the status says that one of its groups was passed: by a pass of this sequence under the hash of the
+// group, or in what it says of the group.
+func isRecordedPassed(sequence *v1alpha1.PodSequence, group v1alpha1.GroupStatus) bool {
+	pass, recorded := sequence.Status.Passes[group.Hash]
+	return recorded && group.Hash != "" && pass.UID == sequence.UID || group.PassedAt != nil
 }
 
 // groupsIn returns the groups whose members may live in a namespace with these labels, in order.

@@ -326,3 +326,18 @@ func recordedPassed(groups int) sequenceFix {
 		}
 	}
 }
+
+// withPasses writes the passes of the leading groups of the sequence with this UID, and nothing of it into what the status says of groups.
+func withPasses(uid func(s *v1alpha1.PodSequence) types.UID, groups int) sequenceFix {
+	return func(s *v1alpha1.PodSequence) {
+		recordedHashes(s)
+		s.Status.Passes = map[string]v1alpha1.GroupPass{}
+		for i := range groups {
+			s.Status.Passes[hashOf(i)] = v1alpha1.GroupPass{UID: uid(s), At: metav1.Time{Time: storyBegin}}
+		}
+	}
+}
+
+func itsOwn(s *v1alpha1.PodSequence) types.UID { return s.UID }
+
+func another(*v1alpha1.PodSequence) types.UID { return "another" }

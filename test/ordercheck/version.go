@@ -55,6 +55,8 @@ type rules struct {
 	lags       []Lag
 	// unprobedReady is how long pods without a readiness probe must be ready before they count.
 	unprobedReady time.Duration
+	// excusesUnseen is as of Options.ExcusesUnseen.
+	excusesUnseen bool
 }
 
 // windowBefore is from when on what was so may have made a scheduler do what happened at a time. One that was stopped does

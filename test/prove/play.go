@@ -60,7 +60,7 @@ func (s *stage) playAndJudge(ctx context.Context, what *plan.Plan, trace io.Writ
 	if err != nil {
 		return result, err
 	}
-	referee, err := ordercheck.Start(ctx, etcd, ordercheck.Options{FenceTimeout: verdictTimeout})
+	referee, err := ordercheck.Start(ctx, etcd, ordercheck.Options{FenceTimeout: verdictTimeout, ExcusesUnseen: true})
 	if err != nil {
 		return result, err
 	}

@@ -29,15 +29,16 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podgroups"
 	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/test/harness/passes"
 	"example.com/podsequence/tools/podseqctl/snapshot"
 )
 
 // now is the time of all golden tests.
 var now = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
-// TestGolden runs the commands of testdata/golden against the objects there. "objects" replaces all objects; "run" runs a command, of
-// which both outputs and the error are compared; arguments of "objects" name what may not be read, or is not installed. columns= of "run"
-// is the width of the terminal.
+// TestGolden runs the commands of testdata/golden against the objects there. "objects" replaces all objects, and records all passes unless
+// it has the argument unrecorded; its other arguments name what may not be read, or is not installed. "run" runs a command, of which both
+// outputs and the error are compared. columns= of "run" is the width of the terminal.
 func TestGolden(t *testing.T) {
 	datadriven.Walk(t, "testdata/golden", func(t *testing.T, path string) {
 		source := &fakeSource{}
@@ -45,6 +46,9 @@ func TestGolden(t *testing.T) {
 			switch d.Cmd {
 			case "objects":
 				source = parse(t, d.Input)
+				if !d.HasArg("unrecorded") {
+					source.record(t)
+				}
 				for _, arg := range d.CmdArgs {
 					source.forbid(arg.String())
 				}
@@ -211,6 +215,39 @@ func parse(t *testing.T, input string) *fakeSource {
 			continue
 		}
 		s.add(t, object)
+	}
+}
+
+// record adds to the status of sequences the passes that the programs have recorded by now.
+func (s *fakeSource) record(t *testing.T) {
+	t.Helper()
+	engine := sequence.NewEngine(sequence.Config{
+		SchedulerNames: []string{"podsequence-scheduler"}, GatePrefixes: []string{"podsequence.example.com/"},
+	})
+	engine.Tick(now)
+	engine.ReplaceNamespaces(s.Namespaces, "1")
+	for _, node := range s.Nodes {
+		engine.ApplyNode(node)
+	}
+	for kind, objects := range s.Workloads {
+		engine.ReplaceWorkloads(kind, objects, "1")
+	}
+	engine.ReplacePods(s.Pods, "1")
+	for i, each := range s.Sequences {
+		stored := sequence.Read(each.Object.Object)
+		if each.IsCluster() {
+			stored = sequence.ReadCluster(each.Object.Object)
+		}
+		passes.RecordAll(engine, engine.ApplySequences([]sequence.Stored{stored}))
+		report, _ := engine.Report(each.Key())
+		if len(report.Object.Status.Passes) == 0 {
+			continue
+		}
+		status, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&v1alpha1.PodSequenceStatus{Passes: report.Object.Status.Passes})
+		require.NoError(t, err)
+		require.NoError(t, unstructured.SetNestedField(each.Object.Object, status["passes"], "status", "passes"))
+		s.Sequences[i], err = snapshot.NewSequence(each.Object)
+		require.NoError(t, err)
 	}
 }
 

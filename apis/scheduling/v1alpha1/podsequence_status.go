@@ -32,7 +32,6 @@ const (
 	ReasonWaitingForPods      = "WaitingForPods"
 	ReasonGroupNotReady       = "GroupNotReady"
 	ReasonWaitDuration        = "WaitDuration"
-	ReasonConfirming          = "Confirming"
 	ReasonRecording           = "Recording"
 	ReasonPodsReadyTimeout    = "PodsReadyTimeout"
 	ReasonPodFailed           = "PodFailed"

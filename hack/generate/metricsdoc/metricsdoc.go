@@ -24,6 +24,7 @@ import (
 	plugin "example.com/podsequence/pkg/plugins/podsequence"
 	"example.com/podsequence/pkg/podgroupwatch"
 	"example.com/podsequence/pkg/podwriter"
+	"example.com/podsequence/pkg/record"
 	"example.com/podsequence/pkg/servertime"
 )
 
@@ -43,7 +44,7 @@ var sections = []section{
 	{"Both programs", "Each program reports its own view: take the maximum over the programs, not the sum. A standby reports 0.",
 		[][]prometheus.Collector{
 			{buildinfo.New(buildinfo.Controller)},
-			feed.Collectors(), servertime.Collectors(), podwriter.Collectors(), podgroupwatch.Collectors(), definitions.Collectors(),
+			feed.Collectors(), servertime.Collectors(), podwriter.Collectors(), record.Collectors(), podgroupwatch.Collectors(), definitions.Collectors(),
 		}},
 	{"podsequence-scheduler", "", [][]prometheus.Collector{plugin.Collectors()}},
 	{"podsequence-controller: PodSequence and ClusterPodSequence", "Only the leading replica counts.",
@@ -64,7 +65,7 @@ No label has the name of a sequence or a pod. ` + "`podsequence_objects_with_pro
 
 | question | metric |
 |---|---|
-| How long do pods wait after a group is ready? | ` + "`podsequence_confirm_duration_seconds`" + `, ` + "`podsequence_event_duration_seconds`" + `, then ` + "`podsequence_release_to_bind_seconds`" + ` |
+| How long do pods wait after a group is ready? | ` + "`podsequence_event_duration_seconds`" + `, then ` + "`podsequence_release_to_bind_seconds`" + ` |
 | How long is the queue of the scheduler locked? | ` + "`podsequence_preenqueue_duration_seconds`" + ` |
 | Where does somebody have to look? | ` + "`podsequence_objects_with_problems`" + ` |
 | Which groups are skipped? | ` + "`podsequence_groups`" + ` with the phase ` + "`Skipped`" + ` |

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -22,6 +23,7 @@ import (
 	"example.com/podsequence/pkg/fairqueue"
 	"example.com/podsequence/pkg/feed"
 	"example.com/podsequence/pkg/podwriter"
+	"example.com/podsequence/pkg/record"
 	"example.com/podsequence/pkg/sequence"
 	"example.com/podsequence/pkg/statusbudget"
 )
@@ -59,6 +61,15 @@ type Options struct {
 
 func (o Options) clusterScopeOnly() bool { return len(o.SchedulerNames) == 0 }
 
+// recordDelay is how long the scheduler has to record a pass before this program does, so that not both look at the same. Without our
+// scheduler there is nobody to wait for.
+func (o Options) recordDelay() time.Duration {
+	if len(o.SchedulerNames) == 0 {
+		return 0
+	}
+	return time.Second
+}
+
 // Add adds the controller to the manager. It does nothing, and watches nothing, until the manager leads. What it returns
 // says what the sequences hold.
 func Add(mgr manager.Manager, options Options) (*Holds, error) {
@@ -83,8 +94,13 @@ func Add(mgr manager.Manager, options Options) (*Holds, error) {
 		return nil, fmt.Errorf("make feed: %w", err)
 	}
 	d.feed = source
+	recorder, err := record.New(mgr.GetConfig(), engine, record.Options{Recorded: source.Recorded, Delay: options.recordDelay(), Clock: options.Clock})
+	if err != nil {
+		return nil, fmt.Errorf("make recorder of passes: %w", err)
+	}
+	d.recorder = recorder
 	if options.ReleaseGates {
-		if err := d.addPodWriter(mgr, config, engine, source, options); err != nil {
+		if err := d.addPodWriter(mgr, config, engine, source, recorder, options); err != nil {
 			return nil, err
 		}
 	}
@@ -99,15 +115,15 @@ func Add(mgr manager.Manager, options Options) (*Holds, error) {
 		// A retry that came within the write interval would be put off by the pacer, and its failures be forgotten.
 		RateLimiter: workqueue.NewTypedItemExponentialFailureRateLimiter[reconcile.Request](2*writeInterval, 30*time.Second),
 		Reconciler: &statusReconciler{
-			engine:         engine,
-			statuses:       mgr.GetClient().Status(),
-			recorder:       mgr.GetEventRecorder(reporter),
-			clock:          options.Clock,
-			pacer:          newPacer(clock.RealClock{}, options.StatusWrites.For(d.again)),
-			former:         newFormerFinalizers(mgr.GetClient()),
-			objects:        objects,
-			circles:        newCircles(d.again),
-			whyUnconfirmed: source.WhyUnconfirmed,
+			engine:        engine,
+			statuses:      mgr.GetClient().Status(),
+			recorder:      mgr.GetEventRecorder(reporter),
+			clock:         options.Clock,
+			pacer:         newPacer(clock.RealClock{}, options.StatusWrites.For(d.again)),
+			former:        newFormerFinalizers(mgr.GetClient()),
+			objects:       objects,
+			circles:       newCircles(d.again),
+			whyUnrecorded: recorder.Why,
 		},
 	})
 	if err != nil {
@@ -138,14 +154,15 @@ func coreConfig(mgr manager.Manager) *rest.Config {
 
 // addPodWriter adds what writes to pods to the manager.
 func (d *dispatcher) addPodWriter(
-	mgr manager.Manager, config *rest.Config, engine *sequence.Engine, source *feed.Feed, options Options,
+	mgr manager.Manager, config *rest.Config, engine *sequence.Engine, source *feed.Feed, recorder *record.Recorder,
+	options Options,
 ) error {
 	client, err := kubernetes.NewForConfigAndClient(config, mgr.GetHTTPClient())
 	if err != nil {
 		return fmt.Errorf("make client for pods: %w", err)
 	}
 	pods := newWaitingPods(client, options)
-	writerOptions := podwriter.Options{CatchUp: source.CatchUp, Unknown: unknown(engine, source), Reporter: reporter, Budget: options.StatusWrites}
+	writerOptions := podwriter.Options{CatchUp: source.CatchUp, Unknown: unknown(engine, recorder.Why), Reporter: reporter, Budget: options.StatusWrites}
 	if options.ExplainWaits {
 		d.pods, writerOptions.Explains = pods, pods.isOurs
 	}
@@ -173,13 +190,16 @@ func readyz(elected <-chan struct{}, why func() string) healthz.Checker {
 	}
 }
 
-// unknown says why a pod waits that waits for being confirmed, and for which that takes long.
-func unknown(engine *sequence.Engine, source *feed.Feed) func(*corev1.Pod) string {
+// unknown says what a pod waits for that waits for a pass to be recorded, and why that cannot be; empty for any other.
+func unknown(engine *sequence.Engine, whyUnrecorded func(types.NamespacedName) string) func(*corev1.Pod) string {
 	return func(pod *corev1.Pod) string {
-		why := source.WhyUnconfirmed(pod.Namespace)
-		if d := engine.Decide(pod); d.Confirming() && why != "" {
+		d := engine.Decide(pod)
+		if !d.Recording() {
+			return ""
+		}
+		if why := whyUnrecorded(d.Sequence); why != "" {
 			return d.Message() + ": " + why
 		}
-		return ""
+		return d.Message()
 	}
 }

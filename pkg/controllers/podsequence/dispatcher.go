@@ -20,7 +20,8 @@ import (
 // Nothing reaches it before the engine knows all pods and all sequences: the feed sees to that. So everything that is
 // asked for here may be done at once.
 type dispatcher struct {
-	feed runner
+	feed     runner
+	recorder recorder
 	// queue is nil until Start.
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
 
@@ -44,6 +45,12 @@ type runner interface {
 	Run(ctx context.Context)
 }
 
+// recorder records passes until its context ends. A record.Recorder is one.
+type recorder interface {
+	runner
+	Record(sequence types.NamespacedName)
+}
+
 // podRequests is what can be asked of a podwriter.Writer.
 type podRequests interface {
 	Lift(pod types.NamespacedName)
@@ -58,7 +65,9 @@ func (d *dispatcher) Start(ctx context.Context, queue workqueue.TypedRateLimitin
 	if d.pods != nil {
 		d.pods.start(ctx)
 	}
-	go d.feed.Run(klog.NewContext(ctx, klog.LoggerWithName(klog.FromContext(ctx), controllerName)))
+	ctx = klog.NewContext(ctx, klog.LoggerWithName(klog.FromContext(ctx), controllerName))
+	go d.feed.Run(ctx)
+	go d.recorder.Run(ctx)
 	return nil
 }
 
@@ -74,6 +83,9 @@ func (d *dispatcher) dispatch(changes sequence.Changes) {
 	}
 	if d.targets != nil {
 		d.targets.tell(changes.Sequences)
+	}
+	for _, key := range changes.Ripe {
+		d.recorder.Record(key)
 	}
 	if d.writer == nil {
 		return

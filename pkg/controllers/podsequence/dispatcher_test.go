@@ -29,10 +29,18 @@ func (r *requests) ExplainAll(key types.NamespacedName) { r.explainAlls = append
 
 func (r *requests) ExplainMatched(key types.NamespacedName) { r.matched = append(r.matched, key) }
 
-// feedFunc is a feed.
+// feedFunc is a feed, or a recorder that runs.
 type feedFunc func(ctx context.Context)
 
 func (f feedFunc) Run(ctx context.Context) { f(ctx) }
+
+// records is a recorder that notes what is to be recorded.
+type records struct {
+	feedFunc
+	asked []types.NamespacedName
+}
+
+func (r *records) Record(key types.NamespacedName) { r.asked = append(r.asked, key) }
 
 func newQueue() workqueue.TypedRateLimitingInterface[reconcile.Request] {
 	return newStatusQueue("", workqueue.DefaultTypedControllerRateLimiter[reconcile.Request]())
@@ -47,9 +55,10 @@ func TestDispatch(t *testing.T) {
 		}}
 	}
 	for name, tc := range map[string]struct {
-		changes sequence.Changes
-		want    requests
-		queued  int
+		changes  sequence.Changes
+		want     requests
+		queued   int
+		recorded []types.NamespacedName
 	}{
 		"a released pod of another scheduler has its gate lifted": {
 			changes: released("default-scheduler", gate), want: requests{lifts: []types.NamespacedName{web}},
@@ -75,17 +84,23 @@ func TestDispatch(t *testing.T) {
 		"the status of a sequence that changed is looked at": {
 			changes: sequence.Changes{Sequences: sets.New(shop)}, queued: 1,
 		},
+		"a pass that a sequence has come to is recorded": {
+			changes: sequence.Changes{Ripe: []types.NamespacedName{shop}}, recorded: []types.NamespacedName{shop},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := &requests{}
-			d := &dispatcher{ours: sets.New("podsequence-scheduler"), writer: got, queue: newQueue()}
+			got, recorder := &requests{}, &records{}
+			d := &dispatcher{ours: sets.New("podsequence-scheduler"), writer: got, recorder: recorder, queue: newQueue()}
 			d.dispatch(tc.changes)
 			assert.Equal(t, &tc.want, got)
 			assert.Equal(t, tc.queued, d.queue.Len())
+			assert.Equal(t, tc.recorded, recorder.asked)
 
-			d = &dispatcher{ours: sets.New("podsequence-scheduler"), queue: newQueue()}
+			recorder = &records{}
+			d = &dispatcher{ours: sets.New("podsequence-scheduler"), recorder: recorder, queue: newQueue()}
 			d.dispatch(tc.changes)
 			assert.Equal(t, tc.queued, d.queue.Len(), "without gate release status is written all the same")
+			assert.Equal(t, tc.recorded, recorder.asked, "and passes are recorded")
 		})
 	}
 }
@@ -107,18 +122,23 @@ func TestManySequencesOfOneNamespaceDoNotDelayThoseOfAnother(t *testing.T) {
 	assert.Equal(t, 1, before, "statuses that are looked at before that of the other namespace")
 }
 
-func TestFeedRunsAsLongAsTheReconciler(t *testing.T) {
+func TestFeedAndRecorderRunAsLongAsTheReconciler(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	started, ended := make(chan struct{}), make(chan struct{})
-	d := &dispatcher{feed: feedFunc(func(ctx context.Context) {
-		close(started)
+	run := feedFunc(func(ctx context.Context) {
+		started <- struct{}{}
 		<-ctx.Done()
-		close(ended)
-	})}
-	assert.NoError(t, d.Start(ctx, newQueue()), "returns while the feed runs")
-	<-started
+		ended <- struct{}{}
+	})
+	d := &dispatcher{feed: run, recorder: &records{feedFunc: run}}
+	assert.NoError(t, d.Start(ctx, newQueue()), "returns while they run")
+	for range 2 {
+		<-started
+	}
 	cancel()
-	<-ended
+	for range 2 {
+		<-ended
+	}
 }
 
 func TestReadiness(t *testing.T) {
@@ -171,6 +191,24 @@ func TestOnlyPodsWithAnAllowedGateAreExplained(t *testing.T) {
 		}}
 		assert.True(t, pods.isOurs(pod))
 	})
+}
+
+func TestAPodIsToldWhyAPassCannotBeRecorded(t *testing.T) {
+	f := newStatusFixture()
+	f.engine.ApplySequence(tiers().Obj())
+	web := st.MakePod().Namespace("shop").Name("web").UID("web").ResourceVersion("6").
+		SchedulingGates([]string{"podsequence.example.com/sequence-gate"}).Obj()
+	f.engine.ApplyPod(web)
+	said := unknown(f.engine, f.whyUnrecorded)
+	assert.Empty(t, said(web), "the engine knows what it waits for")
+
+	changes := f.engine.ApplyPod(readyPod("db"))
+	const recording = `waiting for group 1/2 "Database" of PodSequence shop/backend: ready, its pass is being recorded`
+	assert.Equal(t, recording, said(web))
+	f.unrecorded = "its pass cannot be recorded: the server is down"
+	assert.Equal(t, recording+": its pass cannot be recorded: the server is down", said(web))
+	f.record(changes)
+	assert.Empty(t, said(web))
 }
 
 func TestTrimKeepsWhatAnExplanationIsMadeFrom(t *testing.T) {

@@ -18,7 +18,7 @@ type Holds struct {
 	why    func() string
 	known  <-chan struct{}
 	// catchUp is that of a feed.Feed.
-	catchUp func(ctx context.Context, pod sequence.Identity, seen sequence.FirstSeen) (later <-chan struct{}, err error)
+	catchUp func(ctx context.Context, pod sequence.Identity) (later <-chan struct{}, err error)
 }
 
 // Known is closed when all PodSequences and pods are known for the first time.
@@ -40,16 +40,12 @@ func (h *Holds) Places(pod *corev1.Pod) []sequence.Place { return h.engine.Place
 // labels of its namespace as they were then. The pod need not exist.
 func (h *Holds) CatchUp(ctx context.Context, pod *corev1.Pod) error {
 	for {
-		seen := h.engine.FirstSeen(pod)
-		seen.Moment = h.engine.Moment()
-		later, err := h.catchUp(ctx, sequence.IdentityOf(pod), seen)
+		later, err := h.catchUp(ctx, sequence.IdentityOf(pod))
 		switch {
 		case err != nil:
-			return fmt.Errorf("confirm which PodSequences there are: %w", err)
-		case later == nil && h.engine.FirstSeen(pod).AsksNamespaces == seen.AsksNamespaces:
+			return fmt.Errorf("find out which PodSequences there are: %w", err)
+		case later == nil:
 			return nil
-		case later == nil: // a PodSequence that was not known before asks for more
-			continue
 		}
 		select {
 		case <-later:

@@ -71,7 +71,7 @@ func (r *statusReconciler) objectsOf(key types.NamespacedName, report sequence.R
 			before := recorded[*reference]
 			switch {
 			case known, observed.Message != "" && (before == nil || before.State != v1alpha1.ObjectSatisfied):
-				records[i] = append(records[i], record(reference, observed, before))
+				records[i] = append(records[i], recordOf(reference, observed, before))
 			case before != nil:
 				records[i] = append(records[i], *before)
 				unseen = true
@@ -83,9 +83,9 @@ func (r *statusReconciler) objectsOf(key types.NamespacedName, report sequence.R
 	return records, unseen
 }
 
-// record returns the record of an object. Since when it is satisfied it takes from what is recorded, if it was not otherwise in between, as
+// recordOf returns the record of an object. Since when it is satisfied it takes from what is recorded, if it was not otherwise in between, as
 // far as anybody can know: the object may not say, or may say when it was before it was otherwise for a while that it does not tell of.
-func record(reference *v1alpha1.ObjectReference, o objectwatch.Observation, before *v1alpha1.ObjectStatus) v1alpha1.ObjectStatus {
+func recordOf(reference *v1alpha1.ObjectReference, o objectwatch.Observation, before *v1alpha1.ObjectStatus) v1alpha1.ObjectStatus {
 	status := v1alpha1.ObjectStatus{
 		APIVersion: reference.APIVersion, Kind: reference.Kind, Namespace: reference.Namespace, Name: reference.Name, Until: reference.Until,
 		UID: o.UID, Generation: o.Generation, State: o.State, Message: o.Message,

@@ -47,8 +47,8 @@ func (f *statusFixture) lastObject() v1alpha1.ObjectStatus {
 
 func TestWhatIsSeenOfObjectsIsRecorded(t *testing.T) {
 	f := newStatusFixture()
-	f.answer(f.engine.ApplySequence(certified().Obj()))
-	assert.Equal(t, confirmGrace, f.reconcile(t), "the object is about to be seen")
+	f.engine.ApplySequence(certified().Obj())
+	assert.Equal(t, settleGrace, f.reconcile(t), "the object is about to be seen")
 	assert.Equal(t, []v1alpha1.ObjectReference{tls}, f.objects.wanted)
 	assert.Empty(t, f.written)
 
@@ -68,7 +68,7 @@ func TestWhatIsSeenOfObjectsIsRecorded(t *testing.T) {
 	f.reconcile(t)
 	assert.Equal(t, v1alpha1.ObjectSatisfied, f.lastObject().State)
 	assert.Equal(t, seen.Truncate(time.Second), f.lastObject().Since.Time)
-	f.answer(f.engine.ApplySequence(f.written[len(f.written)-1].DeepCopy()))
+	f.record(f.watchBrings())
 	f.clock.SetTime(f.clock.Now().Add(writeInterval))
 	f.reconcile(t)
 	assert.Equal(t, v1alpha1.GroupPassed, f.written[len(f.written)-1].Status.Groups[0].Phase, "the engine decides by the record")
@@ -84,9 +84,9 @@ func TestRecordsStayUntilObjectsAreSeen(t *testing.T) {
 		APIVersion: tls.APIVersion, Kind: tls.Kind, Name: tls.Name, Until: "Ready", UID: "a", State: v1alpha1.ObjectSatisfied,
 		Since: new(metav1.NewTime(before)),
 	}}}}
-	f.answer(f.engine.ApplySequence(ps))
+	f.engine.ApplySequence(ps)
 	assert.Positive(t, f.reconcile(t))
-	f.clock.SetTime(f.clock.Now().Add(confirmGrace))
+	f.clock.SetTime(f.clock.Now().Add(settleGrace))
 	f.reconcile(t)
 	assert.Equal(t, v1alpha1.ObjectSatisfied, f.lastObject().State)
 
@@ -104,7 +104,7 @@ func TestRecordsStayUntilObjectsAreSeen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.seen.State = v1alpha1.ObjectSatisfied
-			assert.Equal(t, tc.want, record(&tls, tc.seen, &ps.Status.Groups[0].Objects[0]).Since.Time)
+			assert.Equal(t, tc.want, recordOf(&tls, tc.seen, &ps.Status.Groups[0].Objects[0]).Since.Time)
 		})
 	}
 	f.objects.seen[tls] = objectwatch.Observation{State: v1alpha1.ObjectNotFound}
@@ -137,9 +137,9 @@ func TestWhatKeepsAnObjectFromBeingSeenIsRecorded(t *testing.T) {
 			ps := certified().Obj()
 			ps.Status.ObservedUID = ps.UID
 			ps.Status.Groups = []v1alpha1.GroupStatus{{Name: "Certificate", Objects: tc.recorded}}
-			f.answer(f.engine.ApplySequence(ps))
+			f.engine.ApplySequence(ps)
 			f.reconcile(t)
-			f.clock.SetTime(f.clock.Now().Add(confirmGrace))
+			f.clock.SetTime(f.clock.Now().Add(settleGrace))
 			f.reconcile(t)
 			require.NotEmpty(t, f.written)
 			assert.Equal(t, tc.state, f.lastObject().State)
@@ -156,9 +156,9 @@ func TestRecordsOfAnotherSequenceAreDropped(t *testing.T) {
 	ps.Status.Groups = []v1alpha1.GroupStatus{{Name: "Certificate", Objects: []v1alpha1.ObjectStatus{{
 		APIVersion: tls.APIVersion, Kind: tls.Kind, Name: tls.Name, Until: "Ready", UID: "a", State: v1alpha1.ObjectSatisfied,
 	}}}}
-	f.answer(f.engine.ApplySequence(ps))
+	f.engine.ApplySequence(ps)
 	f.reconcile(t)
-	f.clock.SetTime(f.clock.Now().Add(confirmGrace))
+	f.clock.SetTime(f.clock.Now().Add(settleGrace))
 	f.reconcile(t)
 	require.NotEmpty(t, f.written)
 	assert.Empty(t, f.written[0].Status.Groups[0].Objects)

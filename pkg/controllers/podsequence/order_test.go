@@ -142,7 +142,8 @@ func TestNothingIsAskedForBeforeEverythingIsKnown(t *testing.T) {
 		SchedulerNames: []string{"podsequence-scheduler"}, GatePrefixes: []string{"podsequence.example.com/"},
 	})
 	asked := &fence{explained: make(chan types.NamespacedName)}
-	d := &dispatcher{ours: sets.New("podsequence-scheduler"), writer: asked}
+	recorder := &records{feedFunc: func(context.Context) {}}
+	d := &dispatcher{ours: sets.New("podsequence-scheduler"), writer: asked, recorder: recorder}
 	source, err := feed.New(&rest.Config{Host: server.URL}, engine, feed.Options{Sink: d.dispatch})
 	require.NoError(t, err)
 	d.feed = source
@@ -161,6 +162,7 @@ func TestNothingIsAskedForBeforeEverythingIsKnown(t *testing.T) {
 
 	assert.Equal(t, types.NamespacedName{Namespace: "shop", Name: "web"}, <-asked.explained)
 	assert.Empty(t, asked.lifts, "still held: one database pod is not ready")
+	assert.Empty(t, recorder.asked)
 	request, _ := queue.Get()
 	assert.Equal(t, shop, request.NamespacedName)
 	assert.Empty(t, source.Why())

@@ -34,12 +34,12 @@ func writeCost(spec *v1alpha1.PodSequenceSpec, status *v1alpha1.PodSequenceStatu
 	return 1 + len(status.Groups)/groupsPerWrite + len(status.NodeStatus)/nodesPerWrite + requirements/requirementsPerWrite
 }
 
-// confirmGrace is how long a status is put off of which a part is being confirmed: that usually takes milliseconds, and what is
+// settleGrace is how long a status is put off while a pass is being recorded: that usually takes milliseconds, and what is
 // written then has to do for the rest of the interval.
-const confirmGrace = 250 * time.Millisecond
+const settleGrace = 250 * time.Millisecond
 
-// confirmAgain is when a status is looked at again of which a part is being confirmed for long.
-const confirmAgain = 10 * time.Second
+// recordingAgain is when a status is looked at again of which a pass cannot be recorded for long.
+const recordingAgain = 10 * time.Second
 
 // pacer spaces out the writes of each object: the first goes at once, and what changes within the interval after it goes
 // in one write at its end.
@@ -50,15 +50,15 @@ type pacer struct {
 	clock clock.PassiveClock
 	turns statusbudget.Turns
 
-	mu              sync.Mutex
-	last            map[types.NamespacedName]time.Time
-	confirmingSince map[types.NamespacedName]time.Time // when an object's confirming began
+	mu            sync.Mutex
+	last          map[types.NamespacedName]time.Time
+	settlingSince map[types.NamespacedName]time.Time // when that of an object began
 }
 
 func newPacer(clock clock.PassiveClock, turns statusbudget.Turns) *pacer {
 	return &pacer{
 		clock: clock, turns: turns,
-		last: map[types.NamespacedName]time.Time{}, confirmingSince: map[types.NamespacedName]time.Time{},
+		last: map[types.NamespacedName]time.Time{}, settlingSince: map[types.NamespacedName]time.Time{},
 	}
 }
 
@@ -73,20 +73,20 @@ func (p *pacer) wait(key types.NamespacedName) time.Duration {
 	return max(0, writeInterval-p.clock.Since(last))
 }
 
-// confirming is how long the object's next write is put off because a part of it is being confirmed.
-func (p *pacer) confirming(key types.NamespacedName, is bool) time.Duration {
+// settling is how long the object's next write is put off because a part of it is about to change.
+func (p *pacer) settling(key types.NamespacedName, is bool) time.Duration {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !is {
-		delete(p.confirmingSince, key)
+		delete(p.settlingSince, key)
 		return 0
 	}
-	since, ok := p.confirmingSince[key]
+	since, ok := p.settlingSince[key]
 	if !ok {
 		since = p.clock.Now()
-		p.confirmingSince[key] = since
+		p.settlingSince[key] = since
 	}
-	return max(0, confirmGrace-p.clock.Since(since))
+	return max(0, settleGrace-p.clock.Since(since))
 }
 
 // wrote begins a new interval.
@@ -101,6 +101,6 @@ func (p *pacer) forget(key types.NamespacedName) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.last, key)
-	delete(p.confirmingSince, key)
+	delete(p.settlingSince, key)
 	p.turns.Forget(key)
 }

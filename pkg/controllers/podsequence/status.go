@@ -3,7 +3,6 @@ package podsequence
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -34,8 +33,8 @@ type statusReconciler struct {
 	circles  *circles
 	// former removes what the controller left that PodSequence replaces.
 	former *formerFinalizers
-	// whyUnconfirmed says why it takes long to find out whether a change of a namespace is missing; empty if it does not.
-	whyUnconfirmed func(namespace string) string
+	// whyUnrecorded says why the passes of a sequence cannot be recorded; empty if they can.
+	whyUnrecorded func(key types.NamespacedName) string
 }
 
 // statusSource reports on a sequence. A sequence.Engine is one.
@@ -80,13 +79,13 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 		again.RequeueAfter = finalizerAgain
 	}
 	objects, unseen := r.objectsOf(key, report)
-	if wait := r.pacer.confirming(key, report.Confirming() || unseen); wait > 0 {
-		return reconcile.Result{RequeueAfter: wait}, nil // when it is confirmed, or seen, that leads back here, too
+	if wait := r.pacer.settling(key, report.Recording() || unseen); wait > 0 {
+		return reconcile.Result{RequeueAfter: wait}, nil // when it is recorded, or seen, that leads back here, too
 	}
 
-	if report.Confirming() {
-		// That something cannot be listed is no event of the engine.
-		report.WhyUnconfirmed, again.RequeueAfter = r.whyUnconfirmed(targetOf(report.Object)), confirmAgain
+	if report.Recording() {
+		// That a pass cannot be recorded is no event of the engine.
+		report.WhyUnrecorded, again.RequeueAfter = r.whyUnrecorded(key), recordingAgain
 	}
 
 	before := report.Object.Status
@@ -99,9 +98,8 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 		return again, nil
 	}
 	news := eventsFor(before, after, report.AllProblems())
-	// A pass that is not recorded is lost with the pods that prove it, and pods then wait for its group again. The state of an object
-	// is what the scheduler decides by. So what acts waits for no turn.
-	if recordsPass(before, after) || turnsObjects(before, after) {
+	// The state of an object is what the scheduler decides by. So what acts waits for no turn.
+	if turnsObjects(before, after) {
 		r.pacer.turns.Forget(key)
 	} else if !r.pacer.turns.Turn(key, writeCost(&report.Object.Spec, &after)+len(news)) {
 		return reconcile.Result{}, nil // its turn leads back here
@@ -133,15 +131,6 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	return again, nil
 }
 
-// recordsPass reports whether a status records a pass that the one before it does not.
-func recordsPass(before, after v1alpha1.PodSequenceStatus) bool {
-	return slices.ContainsFunc(after.Groups, func(group v1alpha1.GroupStatus) bool {
-		return group.PassedAt != nil && !slices.ContainsFunc(before.Groups, func(recorded v1alpha1.GroupStatus) bool {
-			return recorded.PassedAt != nil && recorded.Hash == group.Hash
-		})
-	})
-}
-
 // withStatus is the object that is reported on, with another status.
 func withStatus(report sequence.Report, status v1alpha1.PodSequenceStatus) client.Object {
 	if report.Cluster != nil {
@@ -154,18 +143,10 @@ func withStatus(report sequence.Report, status v1alpha1.PodSequenceStatus) clien
 	return object
 }
 
-// targetOf is the namespace in which the pods of a PodSequence live; empty for a ClusterPodSequence.
-func targetOf(ps *v1alpha1.PodSequence) string {
-	if ps.Spec.Namespace != "" {
-		return ps.Spec.Namespace
-	}
-	return ps.Namespace
-}
-
 // update replaces the whole status, on condition that the object is still the version it was worked out from: status
 // also carries what cannot be seen in the world any more, such as when a group was passed, and that must not be written
-// over from an old copy. Nobody else writes status, so there is no need to leave anybody's fields alone, and unlike a
-// merge patch an update also removes what is no longer so.
+// over from an old copy. So what else was written meanwhile, such as a pass, is not lost, and unlike a merge patch an update
+// also removes what is no longer so.
 func (r *statusReconciler) update(ctx context.Context, object client.Object) error {
 	if err := r.statuses.Update(ctx, object); err != nil {
 		return fmt.Errorf("update status: %w", err)

@@ -25,6 +25,7 @@ import (
 	"example.com/podsequence/pkg/sequence"
 	"example.com/podsequence/pkg/statusbudget"
 	psttesting "example.com/podsequence/test/harness/builders"
+	"example.com/podsequence/test/harness/passes"
 )
 
 // statusFixture is a reconciler with an engine that the test feeds.
@@ -40,9 +41,9 @@ type statusFixture struct {
 	clusters []*v1alpha1.ClusterPodSequence
 	// finalizers are those of the objects that finalizers were removed from.
 	finalizers [][]string
-	// listing is what cannot be listed.
-	listing string
-	objects *observations
+	// unrecorded is why passes cannot be recorded.
+	unrecorded string
+	objects    *observations
 	// again are the sequences that are to be looked at again.
 	again []types.NamespacedName
 }
@@ -59,7 +60,7 @@ func newStatusFixture() *statusFixture {
 	}
 	f.statusReconciler = &statusReconciler{
 		engine: f.engine, statuses: f, recorder: f.recorder, clock: clock, pacer: newPacer(clock, (*statusbudget.Budget)(nil).For(nil)),
-		whyUnconfirmed: func(string) string { return f.listing }, former: newFormerFinalizers(f), objects: f.objects,
+		whyUnrecorded: func(types.NamespacedName) string { return f.unrecorded }, former: newFormerFinalizers(f), objects: f.objects,
 		circles: newCircles(func(key types.NamespacedName) { f.again = append(f.again, key) }),
 	}
 	return f
@@ -87,16 +88,14 @@ func (f *statusFixture) Patch(_ context.Context, object client.Object, _ client.
 }
 
 // watchBrings passes what was last written to the engine.
-func (f *statusFixture) watchBrings() {
-	f.engine.ApplySequence(f.written[len(f.written)-1].DeepCopy())
+func (f *statusFixture) watchBrings() sequence.Changes {
+	object := f.written[len(f.written)-1].DeepCopy()
+	object.ResourceVersion = passes.Next(object.ResourceVersion)
+	return f.engine.ApplySequence(object)
 }
 
-// answer answers the engine's questions: nothing is missing here.
-func (f *statusFixture) answer(changes sequence.Changes) {
-	for subject, question := range changes.Questions {
-		f.answer(f.engine.Confirm(subject, question.Moment))
-	}
-}
+// record records what an event made ripe.
+func (f *statusFixture) record(changes sequence.Changes) { passes.RecordAll(f.engine, changes) }
 
 func (f *statusFixture) reconcile(t *testing.T) time.Duration {
 	t.Helper()
@@ -133,15 +132,16 @@ func TestTheStatusOfAClusterPodSequenceIsWritten(t *testing.T) {
 			PodGroup: v1alpha1.PodGroup{Name: name, Pods: []string{name}}, Namespaces: []string{"shop"},
 		})
 	}
-	f.answer(f.engine.ApplyClusterSequence(cluster))
-	f.answer(f.engine.ApplyPod(readyPod("driver")))
+	f.record(f.engine.ApplyClusterSequence(cluster))
+	f.record(f.engine.ApplyPod(readyPod("driver")))
 	_, err := f.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Name: "csi"}})
 	require.NoError(t, err)
 	assert.Empty(t, f.written)
 	require.Len(t, f.clusters, 1)
 	written := f.clusters[0]
 	assert.Equal(t, cluster.Spec, written.Spec)
-	assert.Equal(t, "5", written.ResourceVersion, "what has changed since is not written over")
+	assert.Equal(t, "6", written.ResourceVersion, "that of the record: what has changed since is not written over")
+	assert.Len(t, written.Status.Passes, 1)
 	assert.Equal(t, "2/2 app", written.Status.CurrentGroup)
 	assert.Equal(t, []string{"shop/driver"}, written.Status.ProcessedPods)
 	assert.Contains(t, f.events(), `Normal GroupReady group 1/2 "driver" is ready: 1 of 1 pods`)
@@ -170,9 +170,9 @@ func TestStatusOfAFastSequenceEndsRight(t *testing.T) {
 	f.reconcile(t)
 	f.watchBrings()
 
-	f.answer(f.engine.ApplyPod(readyPod("db")))
+	f.record(f.engine.ApplyPod(readyPod("db")))
 	assert.Equal(t, writeInterval, f.reconcile(t), "the second write waits for its turn")
-	f.answer(f.engine.ApplyPod(readyPod("web")))
+	f.record(f.engine.ApplyPod(readyPod("web")))
 	f.clock.SetTime(f.clock.Now().Add(writeInterval))
 	assert.Zero(t, f.reconcile(t))
 
@@ -214,18 +214,31 @@ func TestAStatusThatOnlyInformsWaitsForItsTurn(t *testing.T) {
 	assert.Equal(t, 1, turns.forgotten, "there is nothing to write")
 }
 
-func TestAPassIsRecordedWhileOtherNamespacesHaveMuchToWrite(t *testing.T) {
+// The pods that wait for a group go by the record of its pass, which is not for this reconciler to make.
+func TestThatAGroupIsPassedWaitsForItsTurnToBeTold(t *testing.T) {
 	f := newStatusFixture()
 	turns := &oneByOne{}
 	f.pacer = newPacer(f.clock, turns)
 	f.engine.ApplySequence(tiers().Obj())
-	f.reconcile(t)
-	assert.Empty(t, f.written, "it records no pass")
-
-	f.answer(f.engine.ApplyPod(readyPod("db")))
+	f.record(f.engine.ApplyPod(readyPod("db")))
+	assert.Zero(t, f.reconcile(t), "its turn leads back here")
+	assert.Empty(t, f.written)
+	turns.granted = 1
 	assert.Zero(t, f.reconcile(t))
 	require.Len(t, f.written, 1)
 	assert.NotNil(t, f.written[0].Status.Groups[0].PassedAt)
+}
+
+// The scheduler decides by what is recorded of objects.
+func TestTheStateOfAnObjectIsRecordedWhileOtherNamespacesHaveMuchToWrite(t *testing.T) {
+	f := newStatusFixture()
+	turns := &oneByOne{}
+	f.pacer = newPacer(f.clock, turns)
+	f.engine.ApplySequence(certified().Obj())
+	f.objects.seen[tls] = objectwatch.Observation{State: v1alpha1.ObjectSatisfied, UID: "a", Seen: f.clock.Now()}
+	assert.Zero(t, f.reconcile(t))
+	require.Len(t, f.written, 1)
+	assert.Equal(t, v1alpha1.ObjectSatisfied, f.lastObject().State)
 	assert.Equal(t, 1, turns.forgotten)
 }
 
@@ -298,39 +311,161 @@ func TestDeletedSequenceIsForgotten(t *testing.T) {
 	assert.Empty(t, f.pacer.last)
 }
 
-func TestStatusWhileAGroupIsConfirmed(t *testing.T) {
+func TestStatusWhileAPassIsRecorded(t *testing.T) {
 	f := newStatusFixture()
 	f.engine.ApplySequence(tiers().Obj())
 	f.reconcile(t)
 	f.watchBrings()
 	f.clock.SetTime(f.clock.Now().Add(writeInterval))
-	changes := f.engine.ApplyPod(readyPod("db"))
+	db := readyPod("db")
+	db.Status.Conditions[0].LastTransitionTime = metav1.NewTime(f.clock.Now())
+	changes := f.engine.ApplyPod(db)
+	require.Equal(t, []types.NamespacedName{shop}, changes.Ripe)
 
 	t.Run("is put off, since it takes milliseconds", func(t *testing.T) {
-		assert.Equal(t, confirmGrace, f.reconcile(t))
+		assert.Equal(t, settleGrace, f.reconcile(t))
 		assert.Len(t, f.written, 1)
 	})
 	t.Run("but not for long: then it says so", func(t *testing.T) {
-		f.clock.SetTime(f.clock.Now().Add(confirmGrace))
-		assert.Equal(t, confirmAgain, f.reconcile(t))
+		f.clock.SetTime(f.clock.Now().Add(settleGrace))
+		assert.Equal(t, recordingAgain, f.reconcile(t))
 		require.Len(t, f.written, 2)
 		progressing := meta.FindStatusCondition(f.written[1].Status.Conditions, v1alpha1.ConditionProgressing)
-		assert.Equal(t, v1alpha1.ReasonConfirming, progressing.Reason)
+		assert.Equal(t, v1alpha1.ReasonRecording, progressing.Reason)
+		assert.Equal(t, `waiting for group 1/2 "Database": 1 of 1 pods ready, its pass is being recorded`, progressing.Message)
 		f.watchBrings()
 	})
 	t.Run("and why, if it takes long", func(t *testing.T) {
-		f.listing = "list jobs: forbidden"
+		f.unrecorded = "its pass cannot be recorded: look at what its groups count: list jobs: forbidden"
 		f.clock.SetTime(f.clock.Now().Add(writeInterval))
-		assert.Equal(t, confirmAgain, f.reconcile(t))
+		assert.Equal(t, recordingAgain, f.reconcile(t))
 		require.Len(t, f.written, 3)
-		assert.Contains(t, f.written[2].Status.Message, "checking that no change was missed: list jobs: forbidden")
+		assert.Contains(t, f.written[2].Status.Message, f.unrecorded)
 		f.watchBrings()
 	})
+	t.Run("and is looked at again, but not written, while nothing changes", func(t *testing.T) {
+		f.clock.SetTime(f.clock.Now().Add(recordingAgain))
+		assert.Equal(t, recordingAgain, f.reconcile(t))
+		assert.Len(t, f.written, 3)
+	})
 	t.Run("and is written as ever once it is", func(t *testing.T) {
-		f.answer(changes)
+		f.record(changes)
 		f.clock.SetTime(f.clock.Now().Add(writeInterval))
 		assert.Zero(t, f.reconcile(t))
 		require.Len(t, f.written, 4)
 		assert.Equal(t, v1alpha1.GroupPassed, f.written[3].Status.Groups[0].Phase)
+		assert.NotContains(t, f.written[3].Status.Message, "recorded")
 	})
+}
+
+// What is written of a status replaces all of it, so what the recorder has written must be in it.
+func TestWhichPassesStatusKeeps(t *testing.T) {
+	at := metav1.NewTime(time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC))
+	pass := v1alpha1.GroupPass{UID: "u1", At: at}
+	dry := func() *psttesting.SequenceWrapper {
+		w := tiers()
+		w.Spec.DryRun = true
+		return w
+	}
+	recording := func(pass v1alpha1.GroupPass) func(*v1alpha1.PodSequenceStatus, string) {
+		return func(status *v1alpha1.PodSequenceStatus, hash string) {
+			status.Passes = map[string]v1alpha1.GroupPass{hash: pass}
+		}
+	}
+	passedAt := func(status *v1alpha1.PodSequenceStatus, hash string) {
+		status.Groups = []v1alpha1.GroupStatus{{Name: "Database", Hash: hash, PassedAt: &at, FirstSatisfiedAt: &at}, {Name: "Frontend"}}
+	}
+	for name, tc := range map[string]struct {
+		sequence *psttesting.SequenceWrapper // tiers if nil
+		// recorded puts what is recorded of the first group into the status.
+		recorded func(status *v1alpha1.PodSequenceStatus, hash string)
+		// want is what is kept of it.
+		want *v1alpha1.GroupPass
+	}{
+		"that of a group which is defined now": {
+			recorded: recording(pass), want: &pass,
+		},
+		"that of a group which was passed because its time was over": {
+			recorded: recording(v1alpha1.GroupPass{UID: "u1", At: at, TimedOut: true}),
+			want:     &v1alpha1.GroupPass{UID: "u1", At: at, TimedOut: true},
+		},
+		"not those of groups which were defined before": {
+			recorded: func(status *v1alpha1.PodSequenceStatus, hash string) {
+				status.Passes = map[string]v1alpha1.GroupPass{hash: pass, "former": pass}
+			},
+			want: &pass,
+		},
+		"not that of another sequence, which a backup tool restored": {
+			recorded: recording(v1alpha1.GroupPass{UID: "another", At: at}),
+		},
+		"not that of a sequence whose passes may be lost by now": {
+			sequence: tiers().Mode(v1alpha1.Continuous),
+			recorded: recording(pass),
+		},
+		"not that of a sequence whose nodes go on each by itself by now": {
+			sequence: tiers().NodeScope(),
+			recorded: recording(pass),
+		},
+		"that of a sequence which holds nothing for a while": {
+			sequence: dry(),
+			recorded: recording(pass), want: &pass,
+		},
+		"that of a sequence which is suspended": {
+			sequence: tiers().Suspend(),
+			recorded: recording(pass), want: &pass,
+		},
+		"what an earlier release recorded": {
+			recorded: passedAt, want: &pass,
+		},
+		"what an earlier release recorded of a group whose time was over": {
+			sequence: psttesting.MakeSequence("shop", "backend").UID("u1").
+				Pods("Database", "db").Timeout("1m", v1alpha1.TimeoutContinue).Pods("Frontend", "web"),
+			recorded: func(status *v1alpha1.PodSequenceStatus, hash string) {
+				passedAt(status, hash)
+				status.Groups[0].FirstSatisfiedAt = nil
+			},
+			want: &v1alpha1.GroupPass{UID: "u1", At: at, TimedOut: true},
+		},
+		"not what an earlier release recorded of a group that was defined otherwise": {
+			recorded: func(status *v1alpha1.PodSequenceStatus, _ string) { passedAt(status, "former") },
+		},
+		"not what an earlier release recorded while passes could be lost": {
+			recorded: func(status *v1alpha1.PodSequenceStatus, hash string) {
+				passedAt(status, hash)
+				status.EnforcementMode = v1alpha1.Continuous
+			},
+		},
+		"not what an earlier release recorded while nothing was held": {
+			recorded: func(status *v1alpha1.PodSequenceStatus, hash string) {
+				passedAt(status, hash)
+				status.Conditions = []metav1.Condition{{Type: v1alpha1.ConditionDryRun, Status: metav1.ConditionTrue, Reason: v1alpha1.ConditionDryRun}}
+			},
+		},
+		"none if none is recorded": {
+			recorded: func(*v1alpha1.PodSequenceStatus, string) {},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newStatusFixture()
+			if tc.sequence == nil {
+				tc.sequence = tiers()
+			}
+			object := tc.sequence.Obj()
+			f.engine.ApplySequence(object.DeepCopy())
+			report, _ := f.engine.Report(shop)
+			hash := report.Groups[0].Hash
+			f.engine.RemoveSequence(shop, "")
+			object.Status.ObservedUID = object.UID
+			tc.recorded(&object.Status, hash)
+			f.engine.ApplySequence(object)
+			f.reconcile(t)
+
+			require.Len(t, f.written, 1)
+			var want map[string]v1alpha1.GroupPass
+			if tc.want != nil {
+				want = map[string]v1alpha1.GroupPass{hash: *tc.want}
+			}
+			assert.Equal(t, want, f.written[0].Status.Passes)
+		})
+	}
 }

@@ -15,7 +15,7 @@ const (
 	waitingFor     = "waiting for PodSequence: "
 	waitingToBegin = waitingFor + "this scheduler is starting and does not know any PodSequence yet"
 	waitingForTurn = waitingFor + "its turn has not come yet"
-	waitingForAll  = waitingFor + "it is not known yet whether an older PodSequence holds this pod"
+	waitingForAll  = waitingFor + "not everything is known yet of a namespace of which a PodSequence speaks that may hold this pod"
 )
 
 // reporter is who the events of held pods come from, whatever the profiles are called.
@@ -46,7 +46,7 @@ func (h *holder) decide(pod *v1.Pod) (sequence.Verdict, *fwk.Status) {
 	if verdict.Held {
 		return verdict, unschedulable(waitingForTurn)
 	}
-	if f.feed.CaughtUp(sequence.IdentityOf(pod), verdict.FirstSeen) {
+	if _, kept := f.feed.KeptBack(sequence.IdentityOf(pod)); !kept {
 		return verdict, nil
 	}
 	if h.holdEarly(f, pod) {
@@ -102,7 +102,7 @@ func (h *holder) useEngine(f *feeding) {
 func (h *holder) holdEarly(f *feeding, pod *v1.Pod) bool {
 	h.refusedMu.Lock()
 	defer h.refusedMu.Unlock()
-	if f.feed.CaughtUp(sequence.IdentityOf(pod), f.engine.FirstSeen(pod)) {
+	if _, kept := f.feed.KeptBack(sequence.IdentityOf(pod)); !kept {
 		return false
 	}
 	h.early[pod.UID] = earlyPod{keyOf(pod), pod}
@@ -156,16 +156,16 @@ func (h *holder) unknown(pod *v1.Pod) string {
 		return waitingFor + why
 	}
 	if h.isEarly(pod.UID) {
-		return withReason(waitingForAll, f.feed.WhyEarly(sequence.IdentityOf(pod)))
+		why, _ := f.feed.KeptBack(sequence.IdentityOf(pod))
+		return withReason(waitingForAll, why)
 	}
-	why := f.feed.WhyUnconfirmed(pod.Namespace)
-	if d := f.engine.Decide(pod); d.Confirming() && why != "" {
-		return withReason(d.Message(), why)
+	if d := f.engine.Decide(pod); d.Recording() {
+		return withReason(d.Message(), f.recorder.Why(d.Sequence))
 	}
 	return ""
 }
 
-// isEarly reports whether the pod waits for PodSequences that may not be known yet.
+// isEarly reports whether the pod waits for PodSequences that are kept back.
 func (h *holder) isEarly(uid types.UID) bool {
 	h.refusedMu.Lock()
 	defer h.refusedMu.Unlock()

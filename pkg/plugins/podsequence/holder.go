@@ -17,6 +17,7 @@ import (
 
 	"example.com/podsequence/pkg/feed"
 	"example.com/podsequence/pkg/podwriter"
+	"example.com/podsequence/pkg/record"
 	"example.com/podsequence/pkg/sequence"
 	"example.com/podsequence/pkg/servertime"
 )
@@ -43,7 +44,7 @@ type holder struct {
 	refusedMu sync.Mutex
 	// refusedBeforeStart are pods that were refused before there was an engine to ask.
 	refusedBeforeStart map[types.UID]*v1.Pod
-	// early are pods that no sequence holds, but that came so lately that their sequence may not be known yet.
+	// early are pods that no sequence holds which the engine knows, but that one may hold which is kept back from it.
 	early map[types.UID]earlyPod
 	// rechecked are those that were early and are being looked at again.
 	rechecked map[types.UID]earlyPod
@@ -51,7 +52,7 @@ type holder struct {
 	releasing sync.Mutex // held during releaseEarly
 }
 
-// earlyPod is a pod that waits until every sequence is known that was there when it was first seen.
+// earlyPod is a pod that waits until no sequence is kept back that may hold it.
 type earlyPod struct {
 	types.NamespacedName
 	object *v1.Pod
@@ -59,9 +60,16 @@ type earlyPod struct {
 
 // feeding is what exists once the holder runs.
 type feeding struct {
-	engine *sequence.Engine
-	feed   source
-	writer *podwriter.Writer
+	engine   *sequence.Engine
+	feed     source
+	writer   *podwriter.Writer
+	recorder recorder
+}
+
+// recorder records passes. A record.Recorder is one.
+type recorder interface {
+	Record(sequence types.NamespacedName)
+	Why(sequence types.NamespacedName) string
 }
 
 // source says how much of what the API server has the engine knows. A feed.Feed is one.
@@ -69,12 +77,8 @@ type source interface {
 	// Synced reports whether the engine knows all it must know to release any pod, and Why what is missing.
 	Synced() bool
 	Why() string
-	// CaughtUp reports whether it is confirmed that the engine knows every PodSequence that there was when a pod was first seen and
-	// that may hold it. WhyEarly says why it takes long to find out; empty if it does not.
-	CaughtUp(pod sequence.Identity, seen sequence.FirstSeen) bool
-	WhyEarly(pod sequence.Identity) string
-	// WhyUnconfirmed says why it takes long to find out whether a change of a namespace is missing; empty if it does not.
-	WhyUnconfirmed(namespace string) string
+	// KeptBack reports whether a PodSequence may hold the pod that is kept back from the engine. If that takes long, why says so.
+	KeptBack(pod sequence.Identity) (why string, kept bool)
 }
 
 // holders are the holders of this process, by the informer factory that all profiles of a scheduler share.
@@ -147,9 +151,14 @@ func (h *holder) run(ctx context.Context, nodesSynced, podsSynced <-chan struct{
 		logger.Error(err, "Could not start to watch PodSequences: this scheduler releases no pods")
 		return
 	}
+	recorder, err := record.New(config, engine, record.Options{Recorded: source.Recorded, Clock: h.clock})
+	if err != nil {
+		logger.Error(err, "Could not make a client that records passes: this scheduler releases no pods")
+		return
+	}
 	options := h.writerOptions()
 	options.CatchUp = source.CatchUp
-	f.feed, f.writer = source, podwriter.New(h.handle.ClientSet(), h.getPod, engine, options)
+	f.feed, f.recorder, f.writer = source, recorder, podwriter.New(h.handle.ClientSet(), h.getPod, engine, options)
 	h.useEngine(f)
 
 	var running sync.WaitGroup
@@ -158,6 +167,7 @@ func (h *holder) run(ctx context.Context, nodesSynced, podsSynced <-chan struct{
 			f.writer.Run(ctx)
 		}
 	})
+	running.Go(func() { recorder.Run(ctx) })
 	source.Run(ctx)
 	running.Wait()
 }
@@ -204,6 +214,9 @@ func (h *holder) apply(logger klog.Logger, f *feeding, changes sequence.Changes)
 	}
 	for _, key := range changes.Advanced {
 		f.writer.ExplainAll(key)
+	}
+	for _, key := range changes.Ripe {
+		f.recorder.Record(key)
 	}
 	for key := range changes.Matched {
 		f.writer.ExplainMatched(key)

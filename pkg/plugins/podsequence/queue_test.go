@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
@@ -29,6 +30,8 @@ import (
 
 	"example.com/podsequence/pkg/podwriter"
 	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/test/harness/passes"
+
 	. "example.com/podsequence/test/harness/builders"
 )
 
@@ -36,6 +39,8 @@ const (
 	schedulerName = "podsequence-scheduler"
 	sequenceGate  = "podsequence.example.com/sequence-gate"
 )
+
+var shop = types.NamespacedName{Namespace: "shop", Name: "shop"}
 
 func newRecorders(client kubernetes.Interface) profile.RecorderFactory {
 	return profile.NewRecorderFactory(events.NewBroadcaster(&events.EventSinkImpl{Interface: client.EventsV1()}))
@@ -51,6 +56,7 @@ type stage struct {
 	holder   *holder
 	engine   *sequence.Engine
 	known    *known
+	records  *records
 	feeding  *feeding
 	clock    *testingclock.FakeClock // of explanations
 	admitted map[string]int          // how often PreEnqueue was asked, by pod
@@ -60,11 +66,12 @@ type stage struct {
 	preBind func(ctx context.Context) error
 }
 
-// known is a source that knows what it is told to know.
+// known is a source that knows what it is told to know, and keeps back a sequence that may hold any pod when it is told to.
 type known struct {
 	mu      sync.Mutex
-	missing string        // why not everything is known
-	upTo    func() string // the version up to which every sequence is known
+	missing string // why not everything is known
+	kept    bool
+	whyKept string // why it takes long
 }
 
 func (k *known) Synced() bool { return k.Why() == "" }
@@ -81,11 +88,53 @@ func (k *known) set(missing string) {
 	k.missing = missing
 }
 
-func (k *known) WhyUnconfirmed(string) string      { return "" }
-func (k *known) WhyEarly(sequence.Identity) string { return "" }
+func (k *known) KeptBack(sequence.Identity) (why string, kept bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.whyKept, k.kept
+}
 
-func (k *known) CaughtUp(_ sequence.Identity, pod sequence.FirstSeen) bool {
-	return len(pod.Version) <= len(k.upTo())
+func (k *known) keepBack(why string) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.kept, k.whyKept = true, why
+}
+
+// records is a recorder that notes what is to be recorded.
+type records struct {
+	mu    sync.Mutex
+	asked []types.NamespacedName
+	why   string // why nothing can be recorded
+}
+
+func (r *records) Record(key types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.asked = append(r.asked, key)
+}
+
+func (r *records) Why(types.NamespacedName) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.why
+}
+
+func (r *records) fail(why string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.why = why
+}
+
+// take returns what is to be recorded since it was last taken; nothing while nothing can be recorded.
+func (r *records) take() []types.NamespacedName {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.why != "" {
+		return nil
+	}
+	asked := r.asked
+	r.asked = nil
+	return asked
 }
 
 // asking counts what the queue asks, and calls a function at a point of the scheduling cycle.
@@ -126,7 +175,7 @@ func (a *asking) Bind(ctx context.Context, state fwk.CycleState, pod *v1.Pod, no
 func newStage(t *testing.T, changes ...func(*config.KubeSchedulerProfile)) *stage {
 	t.Helper()
 	s := &stage{
-		T: t, client: fake.NewClientset(), known: &known{upTo: func() string { return "99" }}, admitted: map[string]int{},
+		T: t, client: fake.NewClientset(), known: &known{}, records: &records{}, admitted: map[string]int{},
 		clock: testingclock.NewFakeClock(time.Now()), beforeReserve: func(string) {}, beforeBind: func(string) {},
 	}
 	s.engine = sequence.NewEngine(sequence.Config{
@@ -138,7 +187,9 @@ func newStage(t *testing.T, changes ...func(*config.KubeSchedulerProfile)) *stag
 	s.holder = newHolder(args, informers.Core().V1().Pods().Lister(), schedulerName)
 	options := s.holder.writerOptions()
 	options.Clock = s.clock
-	s.feeding = &feeding{engine: s.engine, feed: s.known, writer: podwriter.New(s.client, s.holder.getPod, s.engine, options)}
+	s.feeding = &feeding{
+		engine: s.engine, feed: s.known, recorder: s.records, writer: podwriter.New(s.client, s.holder.getPod, s.engine, options),
+	}
 	s.holder.useEngine(s.feeding)
 	registry := frameworkruntime.Registry{
 		Name: func(_ context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
@@ -179,13 +230,25 @@ func (s *stage) informer() interface{ Add(any) error } {
 	return s.holder.handle.SharedInformerFactory().Core().V1().Pods().Informer().GetIndexer()
 }
 
-// act makes the scheduler act on what an event changed in the engine, as the feed does. It also answers the engine's questions,
-// for nothing is missing here.
+// act makes the scheduler act on what an event changed in the engine, as the feed does, and then on what is recorded for it.
 func (s *stage) act(changes sequence.Changes) {
 	s.holder.apply(klog.FromContext(s.Context()), s.feeding, changes)
-	for subject, question := range changes.Questions {
-		s.act(s.engine.Confirm(subject, question.Moment))
+	s.record()
+}
+
+// record records what the recorder was asked for, if it can be.
+func (s *stage) record() {
+	for _, key := range s.records.take() {
+		s.act(passes.Record(s.engine, key))
 	}
+}
+
+// keepsNothingBack brings all sequences to the engine, and releases the pods that waited for that.
+func (s *stage) keepsNothingBack() {
+	s.known.mu.Lock()
+	s.known.kept, s.known.whyKept = false, ""
+	s.known.mu.Unlock()
+	s.holder.releaseEarly(klog.FromContext(s.Context()), s.feeding)
 }
 
 // active are the pods that the scheduler would try to place now.
@@ -249,20 +312,41 @@ func TestHeldPodsInTheQueue(t *testing.T) {
 		s.deliver(pod("app", "5").Obj())
 		assert.Equal(t, []string{"app"}, s.active())
 	})
-	t.Run("a pod comes before all sequences from before it are known", func(t *testing.T) {
+	t.Run("a pod that must wait until a pass is recorded is not in the queue, and is as soon as it is", func(t *testing.T) {
 		s := newStage(t)
-		s.known.upTo = func() string { return "" }
+		s.databaseFirst()
+		s.act(s.engine.ApplyPod(pod("app", "5").Obj()))
+		s.deliver(pod("app", "5").Obj())
+		s.records.fail("the server is down")
+		s.databaseReady("7")
+		assert.Equal(t, []types.NamespacedName{shop}, s.records.asked)
+		assert.Empty(t, s.active())
+		s.records.fail("")
+		s.record()
+		assert.Equal(t, []string{"app"}, s.active())
+	})
+	t.Run("a pod comes before a sequence that is kept back", func(t *testing.T) {
+		s := newStage(t)
+		s.known.keepBack("")
 		s.deliver(pod("app", "5").Obj())
 		s.deliver(pod("free", "5").Obj())
 		assert.Empty(t, s.active())
 		s.databaseFirst()
-		s.known.upTo = func() string { return "9" }
-		s.holder.releaseEarly(klog.FromContext(t.Context()), s.holder.feeding.Load())
+		s.keepsNothingBack()
 		assert.Equal(t, []string{"free"}, s.active())
+	})
+	t.Run("a pod for which something is kept back still waits when something else is known", func(t *testing.T) {
+		s := newStage(t)
+		s.known.keepBack("")
+		s.deliver(pod("app", "5").Obj())
+		s.holder.releaseEarly(klog.FromContext(t.Context()), s.feeding)
+		assert.Empty(t, s.active())
+		s.keepsNothingBack()
+		assert.Equal(t, []string{"app"}, s.active())
 	})
 	t.Run("a pod that is gone, or bound by somebody else, is not waited for", func(t *testing.T) {
 		s := newStage(t)
-		s.known.upTo = func() string { return "" }
+		s.known.keepBack("")
 		for _, name := range []string{"gone", "bound", "app"} {
 			s.deliver(pod(name, "5").Obj())
 		}
@@ -369,8 +453,8 @@ func TestAPodWhoseGateSomebodyElseLiftsIsQueuedWhenItIsReleased(t *testing.T) {
 	assert.Equal(t, []string{"app"}, s.active())
 }
 
-// The pod is older than the sequence, but its gate was there when that was created.
-func TestASequenceThatIsCreatedBeforeAGateIsGoneHoldsThePod(t *testing.T) {
+// What a held pod has to wait for until its gate is gone, it has to wait for afterwards, too, for the gate may be lifted by others.
+func TestASequenceThatIsKeptBackHoldsAPodThatLosesItsGate(t *testing.T) {
 	for sentence, isFirst := range map[string]bool{"the engine sees first that the gate is gone": true, "the queue does": false} {
 		t.Run(sentence, func(t *testing.T) {
 			s := newStage(t)
@@ -378,19 +462,19 @@ func TestASequenceThatIsCreatedBeforeAGateIsGoneHoldsThePod(t *testing.T) {
 			s.act(s.engine.ApplyPod(gated))
 			s.deliver(gated)
 
-			s.known.upTo = func() string { return "99" }
+			s.known.keepBack("")
 			lifted := pod("app", "101").Obj()
 			if isFirst {
 				s.act(s.engine.ApplyPod(lifted))
 			}
 			require.NoError(t, s.informer().Add(lifted))
 			s.queue.Update(t.Context(), gated, lifted)
-			assert.Empty(t, s.active(), "a sequence of version 100 is not known yet")
+			assert.Empty(t, s.active())
 			s.act(s.engine.ApplyPod(lifted))
+			assert.Empty(t, s.active())
 
 			s.databaseFirst()
-			s.known.upTo = func() string { return "101" }
-			s.holder.releaseEarly(klog.FromContext(t.Context()), s.feeding)
+			s.keepsNothingBack()
 			assert.Empty(t, s.active())
 			s.databaseReady("102")
 			assert.Equal(t, []string{"app"}, s.active())

@@ -11,7 +11,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
-	"k8s.io/klog/v2"
 )
 
 // explained returns a channel that receives every message that is written to a pod's condition.
@@ -68,10 +67,16 @@ func TestPodsThatNoKnownSequenceHoldsAreToldWhatTheyWaitFor(t *testing.T) {
 			},
 			want: "waiting for PodSequence: the lists of pods, workloads and nodes are not complete",
 		},
-		"the watch of sequences is behind": {
-			prepare: func(s *stage) { s.known.upTo = func() string { return "" } },
+		"a sequence is kept back": {
+			prepare: func(s *stage) { s.known.keepBack("") },
 			begin:   func(*stage) {},
-			want:    "waiting for PodSequence: it is not known yet whether an older PodSequence holds this pod",
+			want:    "waiting for PodSequence: not everything is known yet of a namespace of which a PodSequence speaks that may hold this pod",
+		},
+		"a sequence is kept back for long": {
+			prepare: func(s *stage) { s.known.keepBack("pods of namespace shop cannot be listed: forbidden") },
+			begin:   func(*stage) {},
+			want: "waiting for PodSequence: not everything is known yet of a namespace of which a PodSequence speaks that may hold this pod: " +
+				"pods of namespace shop cannot be listed: forbidden",
 		},
 	}
 	for name, test := range tests {
@@ -101,13 +106,12 @@ func TestPodsThatNoKnownSequenceHoldsAreToldWhatTheyWaitFor(t *testing.T) {
 	t.Run("a sequence that becomes known holds the pod", func(t *testing.T) {
 		s := newStage(t)
 		messages := s.explained()
-		s.known.upTo = func() string { return "" }
+		s.known.keepBack("")
 		app := pod("app", "5").Obj()
 		s.deliver(app)
 		s.act(s.engine.ApplyPod(app))
 		s.databaseFirst()
-		s.known.upTo = func() string { return "9" }
-		s.holder.releaseEarly(klog.FromContext(t.Context()), s.feeding)
+		s.keepsNothingBack()
 		message, _ := s.awaitExplained(messages)
 		assert.Equal(t, `waiting for group 1/2 "Database" of PodSequence shop/shop: 0 of 1 pods ready`, message)
 	})
@@ -116,4 +120,26 @@ func TestPodsThatNoKnownSequenceHoldsAreToldWhatTheyWaitFor(t *testing.T) {
 		require.NoError(t, err)
 		assert.Nil(t, newHolder(args, nil, schedulerName).writerOptions().Explains)
 	})
+}
+
+func TestAPodThatWaitsForAPassToBeRecordedIsToldWhyThatTakesLong(t *testing.T) {
+	s := newStage(t)
+	messages := s.explained()
+	s.databaseFirst()
+	app := pod("app", "5").Obj()
+	s.act(s.engine.ApplyPod(app))
+	s.deliver(app)
+	message, _ := s.awaitExplained(messages)
+	require.Equal(t, `waiting for group 1/2 "Database" of PodSequence shop/shop: 0 of 1 pods ready`, message)
+
+	const recording = `waiting for group 1/2 "Database" of PodSequence shop/shop: ready, its pass is being recorded`
+	s.records.fail("its pass cannot be recorded: the server is down")
+	s.databaseReady("7")
+	for message != recording+": its pass cannot be recorded: the server is down" {
+		message, _ = s.awaitExplained(messages) // the first may be told twice
+	}
+	s.records.fail("its pass cannot be recorded: forbidden")
+	for message != recording+": its pass cannot be recorded: forbidden" {
+		message, _ = s.awaitExplained(messages)
+	}
 }

@@ -58,7 +58,6 @@ func (f Facts) Rule() Rule {
 func (f Facts) waitsForNothing() bool { return !f.Waits && !f.Suspended }
 
 // IsRevocable reports whether the sequence may hold the pod again after it released the pod's group, because a group before breaks.
-// Then a release counts only if no change is missing that happened before it. A pass that is permanent needs no such care.
 func (f Facts) IsRevocable() bool { return !f.DryRun && f.Waits && (f.PerNode || f.Continuous) }
 
 // Proves reports whether it proves that the groups before were passed that the pod got a node, or only that its gates were lifted.

@@ -200,6 +200,15 @@ func (w *Workload) SamePods(other *Workload) bool {
 		(w.Kind != KindStatefulSet || (w.Expected == other.Expected && w.FirstOrdinal == other.FirstOrdinal))
 }
 
+// CountsAs reports whether another version of the workload counts as this one does, wherever it is counted.
+func (w *Workload) CountsAs(other *Workload) bool {
+	return w.UID == other.UID && w.SamePods(other) && w.Terminating == other.Terminating && w.NamespaceGoing == other.NamespaceGoing &&
+		w.Expected == other.Expected && w.ExpectedComplete == other.ExpectedComplete &&
+		w.ReadyNodes == other.ReadyNodes && w.UpdatedNodes == other.UpdatedNodes && w.Observed == other.Observed &&
+		(w.Revision == other.Revision || w.Kind == KindDeployment) && w.AllCurrent == other.AllCurrent && // that of a Deployment its ReplicaSets say
+		w.Complete == other.Complete && w.Failed == other.Failed && w.CronJob == other.CronJob
+}
+
 // StartedAfter reports whether the workload is younger than another.
 func (w *Workload) StartedAfter(other *Workload) bool {
 	if !w.CreatedAt.Equal(other.CreatedAt) {

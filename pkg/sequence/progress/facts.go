@@ -19,12 +19,18 @@ type Domain struct {
 	ReleasedAtFirst spec.GroupSet
 }
 
+// Records reports whether passes are permanent here, so that a group is passed once status records it and not before. A dry run
+// records nothing: it must not release anything later. On nodes nothing is recorded.
+func (d *Domain) Records() bool { return !d.PerNode && !d.Continuous && !d.DryRunRequested }
+
 // Facts are what is known of the groups of a domain.
 type Facts interface {
 	// Readiness returns how far a group is.
 	Readiness(group int) Readiness
 	// Recorded returns what status says of a group that is still defined in the same way.
 	Recorded(group int) v1alpha1.GroupStatus
+	// RecordedPass returns the pass of a group that status records.
+	RecordedPass(group int) (pass v1alpha1.GroupPass, recorded bool)
 	// Origin returns what says since when a group can have been released.
 	Origin(group int) Origin
 }
@@ -33,13 +39,9 @@ type Facts interface {
 type Readiness struct {
 	// Elsewhere reports that the group is not for this node.
 	Elsewhere bool
-	// Satisfied reports that the group is satisfied as far as anybody knows, and Confirmed that no event is missing which says
-	// otherwise. Since is when it became so.
-	Satisfied, Confirmed bool
-	Since                time.Time
-	// Witnessed reports that the group was satisfied at WitnessedAt, whatever it is now.
-	Witnessed   bool
-	WitnessedAt time.Time
+	// Satisfied reports that the group is satisfied as far as anybody knows. Since is when it became so.
+	Satisfied bool
+	Since     time.Time
 	// Unfinished reports, of a group that was complete, that something of it is there that is not.
 	Unfinished bool
 	// NeedsNothing reports that the group is satisfied whatever there is of it.

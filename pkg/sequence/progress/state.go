@@ -10,7 +10,7 @@ import (
 )
 
 // State is how far a sequence is in one domain. It follows from the facts, but for what they do not show any more: permanent
-// passes, and what was released before a suspension.
+// passes that nobody records, and what was released before a suspension.
 type State struct {
 	// Passed are the groups that those after them need not wait for any more.
 	Passed spec.GroupSet
@@ -21,8 +21,10 @@ type State struct {
 	Released spec.GroupSet
 	// ReleasedBefore are the groups that had been released when the sequence was suspended.
 	ReleasedBefore spec.GroupSet
-	// Proven are the groups that were passed, because some pod, or status, proves it.
-	Proven spec.GroupSet
+	// Ripe are the groups that would be passed now if status recorded it, see Domain.Records.
+	Ripe spec.GroupSet
+	// TimedOutRipe are those of them that would be passed because their time is over.
+	TimedOutRipe spec.GroupSet
 	// Once are the groups that were satisfied while they were released. Where a pass may be lost, a group that is lost is not among them
 	// until it is satisfied again.
 	Once spec.GroupSet
@@ -33,7 +35,7 @@ type State struct {
 	Reopened spec.GroupSet
 
 	lostAt   []time.Time // by group, see LostAt; nil while none was lost
-	passedAt []time.Time // by group; nothing on a node, where it does not matter
+	passedAt []time.Time // by group, also of ripe ones; nothing on a node, where it does not matter
 }
 
 // Clone returns a copy that shares nothing with the state.
@@ -46,7 +48,7 @@ func (s *State) Clone() *State {
 // Current returns the groups that are reached and not passed.
 func (s *State) Current() spec.GroupSet { return s.Reached &^ s.Passed }
 
-// PassedAt returns when a group was passed that is passed, as far as that is known; on a node it is not.
+// PassedAt returns when a group was passed that is passed, or would be that is ripe, as far as that is known; on a node it is not.
 func (s *State) PassedAt(group int) time.Time {
 	if group < len(s.passedAt) {
 		return s.passedAt[group]
@@ -95,11 +97,15 @@ func (s *State) noteWaiting(d Domain, group int, now time.Time) {
 
 // Pass notes that a group was passed.
 func (s *State) Pass(group int, at time.Time) {
+	s.setPassedAt(group, at)
+	s.Passed.Add(group)
+}
+
+func (s *State) setPassedAt(group int, at time.Time) {
 	for len(s.passedAt) <= group {
 		s.passedAt = append(s.passedAt, time.Time{})
 	}
 	s.passedAt[group] = at
-	s.Passed.Add(group)
 }
 
 // Advance works out which groups are passed and released. What a group waits for comes before it in the list, so one look at
@@ -108,7 +114,8 @@ func (s *State) Advance(d Domain, now time.Time) {
 	if d.PerNode && !d.OnNode {
 		return // nothing is bound here
 	}
-	if d.Continuous {
+	s.Ripe, s.TimedOutRipe = 0, 0
+	if d.Continuous || d.Records() {
 		s.Passed, s.passedAt = 0, s.passedAt[:0]
 	}
 	if !d.Refused {
@@ -138,13 +145,14 @@ func (s *State) Advance(d Domain, now time.Time) {
 	}
 }
 
-// noteCompleted remembers that a group was passed because it was complete. Where a pass may be lost, a member that is not complete opens
+// noteCompleted remembers that a group was passed because it was complete. So it is noted when the group is ripe: a Job may be deleted as
+// soon as it is complete, before its pass is recorded. Where a pass may be lost, a member that is not complete opens
 // the group again. A permanent pass of which nobody knows more was one of a complete group, unless it may have been one without it.
 func (s *State) noteCompleted(d Domain, group int) {
 	readiness := d.Readiness(group)
-	known := readiness.Satisfied && readiness.Confirmed || !d.Continuous && (s.Once.Has(group) || !d.Groups[group].ContinueOnTimeout)
+	known := readiness.Satisfied || !d.Continuous && (s.Once.Has(group) || !d.Groups[group].ContinueOnTimeout)
 	switch {
-	case s.Passed.Has(group) && known:
+	case (s.Passed | s.Ripe).Has(group) && known:
 		s.Completed.Add(group)
 		s.Reopened &^= 1 << group
 	case d.Continuous && !readiness.Satisfied && readiness.Unfinished:
@@ -153,70 +161,74 @@ func (s *State) noteCompleted(d Domain, group int) {
 	}
 }
 
-// passIfDone passes a group that is reached and done, or proven to have been passed.
+// passIfDone passes a group that is reached and done, or of which status records that it was passed. Where passes are recorded, one that is
+// done is ripe, and so are those after it that would be passed by that.
 func (s *State) passIfDone(d Domain, group int, now time.Time) {
-	proven := !d.Continuous && s.Proven.Has(group)
-	if !proven && !s.Reached.Has(group) {
+	records := d.Records()
+	if pass, recorded := d.RecordedPass(group); recorded && !d.OnNode && !d.Continuous {
+		at := pass.At.Time
+		if at.IsZero() {
+			at = now.Truncate(time.Second) // nobody recorded when
+		}
+		if !pass.TimedOut {
+			s.Once.Add(group)
+		}
+		s.Pass(group, latest(at, s.ReleasedAt(d, group))) // not before it was released
 		return
 	}
-	var at time.Time
-	ok := false
-	if s.Reached.Has(group) {
-		readiness := d.Readiness(group)
-		s.noteSatisfied(d, group, &readiness, now)
-		at, ok = s.isDone(d, group, &readiness, now)
-	}
-	if !ok && !proven {
+	if reached := s.Reached.Has(group); !reached && !(records && (s.Passed | s.Ripe).Contains(d.Groups[group].Awaited)) {
 		return
 	}
-	if d.OnNode {
-		s.Passed.Add(group)
-		return
-	}
-	if record := d.Recorded(group); record.PassedAt != nil && !d.Continuous {
-		at = record.PassedAt.Time
-	} else if !ok {
-		// Its pods were released in order, so it was satisfied once; when, nothing says.
-		at = now.Truncate(time.Second)
-		s.Once.Add(group)
-	}
-	s.Pass(group, latest(at, s.ReleasedAt(d, group))) // not before it was released
-}
-
-// IsDone reports whether a group that is reached is passed now, and when it was.
-func (s *State) IsDone(d Domain, group int, now time.Time) (at time.Time, ok bool) {
 	readiness := d.Readiness(group)
-	return s.isDone(d, group, &readiness, now)
+	s.noteSatisfied(d, group, &readiness, now)
+	at, timedOut, ok := s.isDone(d, group, &readiness, now)
+	switch {
+	case !ok:
+	case d.OnNode:
+		s.Passed.Add(group)
+	case records:
+		s.setPassedAt(group, latest(at, s.ReleasedAt(d, group)))
+		if s.Ripe.Add(group); timedOut {
+			s.TimedOutRipe.Add(group)
+		}
+	default:
+		s.Pass(group, latest(at, s.ReleasedAt(d, group)))
+	}
 }
 
-func (s *State) isDone(d Domain, group int, readiness *Readiness, now time.Time) (at time.Time, ok bool) {
+// IsDone reports whether a group that is reached is passed now, or would be if status recorded it.
+func (s *State) IsDone(d Domain, group int, now time.Time) bool {
+	readiness := d.Readiness(group)
+	_, _, ok := s.isDone(d, group, &readiness, now)
+	return ok
+}
+
+// isDone also returns when it was, and whether it was because its time is over.
+func (s *State) isDone(d Domain, group int, readiness *Readiness, now time.Time) (at time.Time, timedOut, ok bool) {
 	if d.OnNode && !d.Known {
-		return time.Time{}, false // it may be gone, and it is not known which groups are for it
+		return time.Time{}, false, false // it may be gone, and it is not known which groups are for it
 	}
 	g := d.Groups[group]
 	if readiness.Elsewhere {
-		return time.Time{}, true
+		return time.Time{}, false, true
 	}
-	if readiness.Confirmed {
+	if readiness.Satisfied {
 		at = WaitOver(g, readiness.Since)
 		ok = g.Wait == 0 || !now.Before(at)
 	}
-	if !ok && readiness.Witnessed {
-		at, ok = readiness.WitnessedAt, true
-	}
 	if g.ContinueOnTimeout && s.TimedOut(d, group, now) {
 		if deadline := s.Deadline(d, group); !ok || deadline.Before(at) {
-			return deadline, true
+			return deadline, true, true
 		}
 	}
-	return at, ok
+	return at, false, ok
 }
 
 // noteSatisfied remembers of a released group that it was satisfied: it has no time-out until it is lost. One that was too late, and
 // that the groups after it no longer wait for, must have been satisfied for as long as they would have waited. One that is not for
 // this node is not looked at.
 func (s *State) noteSatisfied(d Domain, group int, readiness *Readiness, now time.Time) {
-	if (!readiness.Confirmed && !readiness.Witnessed) || readiness.Elsewhere || readiness.NeedsNothing || (d.Suspended && !s.Released.Has(group)) {
+	if !readiness.Satisfied || readiness.Elsewhere || readiness.NeedsNothing || (d.OnNode && !d.Known) || !s.Reached.Has(group) || (d.Suspended && !s.Released.Has(group)) {
 		return
 	}
 	g := d.Groups[group]

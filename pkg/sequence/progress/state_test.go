@@ -19,16 +19,31 @@ func at(seconds int) time.Time { return epoch.Add(time.Duration(seconds) * time.
 // facts are those of groups that nothing is recorded of. ready holds since when groups are satisfied, by group.
 type facts struct {
 	ready    map[int]int
+	passed   map[int]v1alpha1.GroupPass
 	recorded map[int]v1alpha1.GroupStatus
 	origin   Origin
 }
 
 func (f facts) Readiness(group int) Readiness {
 	seconds, ready := f.ready[group]
-	return Readiness{Satisfied: ready, Confirmed: ready, Since: at(seconds)}
+	return Readiness{Satisfied: ready, Since: at(seconds)}
 }
 
 func (f facts) Recorded(group int) v1alpha1.GroupStatus { return f.recorded[group] }
+
+func (f facts) RecordedPass(group int) (v1alpha1.GroupPass, bool) {
+	pass, recorded := f.passed[group]
+	return pass, recorded
+}
+
+// passed are records of passes of some groups.
+func passed(groups ...int) map[int]v1alpha1.GroupPass {
+	passes := map[int]v1alpha1.GroupPass{}
+	for _, group := range groups {
+		passes[group] = v1alpha1.GroupPass{At: metav1.NewTime(at(1))}
+	}
+	return passes
+}
 
 func (f facts) Origin(int) Origin { return f.origin }
 
@@ -40,45 +55,53 @@ func diamond() *spec.Sequence {
 }
 
 func TestAdvance(t *testing.T) {
-	recorded := v1alpha1.GroupStatus{PassedAt: &metav1.Time{Time: at(1)}}
 	tests := map[string]struct {
-		edit                                  func(*Domain, *State)
-		facts                                 facts
-		wantPassed, wantReached, wantReleased spec.GroupSet
+		edit                                            func(*Domain, *State)
+		facts                                           facts
+		wantPassed, wantReached, wantReleased, wantRipe spec.GroupSet
 	}{
 		"at first only what waits for nothing": {
 			wantReached: 0b1, wantReleased: 0b1,
 		},
+		"a group that is ready is not passed before that is recorded": {
+			facts: facts{ready: map[int]int{0: 0}}, wantReached: 0b1, wantReleased: 0b1, wantRipe: 0b1,
+		},
+		"with it those are ripe that wait for it": {
+			facts: facts{ready: map[int]int{0: 0, 2: 0}}, wantReached: 0b1, wantReleased: 0b1, wantRipe: 0b101,
+		},
 		"both branches start when the first group is passed": {
-			facts: facts{ready: map[int]int{0: 0}}, wantPassed: 0b1, wantReached: 0b111, wantReleased: 0b111,
+			facts: facts{passed: passed(0)}, wantPassed: 0b1, wantReached: 0b111, wantReleased: 0b111,
 		},
 		"one branch alone releases nothing": {
-			facts: facts{ready: map[int]int{0: 0, 2: 0}}, wantPassed: 0b101, wantReached: 0b111, wantReleased: 0b111,
+			facts: facts{passed: passed(0, 2)}, wantPassed: 0b101, wantReached: 0b111, wantReleased: 0b111,
 		},
 		"both branches do": {
-			facts: facts{ready: map[int]int{0: 0, 1: 0, 2: 0}}, wantPassed: 0b111, wantReached: 0b1111, wantReleased: 0b1111,
+			facts: facts{passed: passed(0, 1, 2)}, wantPassed: 0b111, wantReached: 0b1111, wantReleased: 0b1111,
 		},
-		"a group is not passed before those that it waits for": {
+		"a group is not ripe before those that it waits for": {
 			facts: facts{ready: map[int]int{1: 0, 2: 0}}, wantReached: 0b1, wantReleased: 0b1,
+		},
+		"a dry run records nothing": {
+			edit:  func(d *Domain, _ *State) { d.DryRunRequested = true },
+			facts: facts{ready: map[int]int{0: 0}}, wantPassed: 0b1, wantReached: 0b111, wantReleased: 0b111,
 		},
 		"a suspension releases nothing more": {
 			edit:  func(d *Domain, s *State) { d.Suspended, s.ReleasedBefore = true, 0b11 },
-			facts: facts{ready: map[int]int{0: 0}}, wantPassed: 0b1, wantReached: 0b111, wantReleased: 0b11,
+			facts: facts{passed: passed(0)}, wantPassed: 0b1, wantReached: 0b111, wantReleased: 0b11,
 		},
 		"a namespace that does not allow the sequence": {
 			edit:  func(d *Domain, _ *State) { d.Refused = true },
-			facts: facts{ready: map[int]int{0: 0}}, wantPassed: 0b1, wantReached: 0b111,
-		},
-		"what is proven is passed": {
-			edit: func(_ *Domain, s *State) { s.Proven = 0b1 }, wantPassed: 0b1, wantReached: 0b111, wantReleased: 0b111,
+			facts: facts{passed: passed(0)}, wantPassed: 0b1, wantReached: 0b111,
 		},
 		"what was passed while another group was skipped stays passed, and releases nothing": {
-			edit:       func(_ *Domain, s *State) { s.Proven = 0b100 },
-			facts:      facts{recorded: map[int]v1alpha1.GroupStatus{2: recorded}},
+			facts:      facts{passed: passed(2)},
 			wantPassed: 0b100, wantReached: 0b1, wantReleased: 0b1,
 		},
+		"a record that is gone from status takes its pass along": {
+			edit: func(_ *Domain, s *State) { s.Passed = 0b1 }, wantReached: 0b1, wantReleased: 0b1,
+		},
 		"under Continuous nothing is passed that is not ready": {
-			edit: func(d *Domain, s *State) { d.Continuous, s.Passed, s.Proven = true, 0b111, 0b111 }, wantReached: 0b1, wantReleased: 0b1,
+			edit: func(d *Domain, s *State) { d.Continuous, s.Passed = true, 0b111 }, facts: facts{passed: passed(0, 1, 2)}, wantReached: 0b1, wantReleased: 0b1,
 		},
 		"a wait that is not over": {
 			edit:  func(d *Domain, _ *State) { d.Groups[0].Wait = time.Minute },
@@ -95,6 +118,7 @@ func TestAdvance(t *testing.T) {
 			assert.Equal(t, tt.wantPassed, s.Passed, "passed")
 			assert.Equal(t, tt.wantReached, s.Reached, "reached")
 			assert.Equal(t, tt.wantReleased, s.Released, "released")
+			assert.Equal(t, tt.wantRipe, s.Ripe, "ripe")
 			assert.Equal(t, tt.wantReached&^tt.wantPassed, s.Current(), "current")
 		})
 	}
@@ -102,6 +126,7 @@ func TestAdvance(t *testing.T) {
 
 func TestAGroupIsReleasedWhenTheLastThatItWaitsForIsPassed(t *testing.T) {
 	d, s := Domain{Sequence: diamond(), Facts: facts{ready: map[int]int{0: 5, 1: 20, 2: 10}}}, State{}
+	d.DryRunRequested = true
 	s.Advance(d, at(30))
 	assert.Equal(t, at(5), s.ReleasedAt(d, 2))
 	assert.Equal(t, at(20), s.ReleasedAt(d, 3))
@@ -113,6 +138,22 @@ func TestAGroupIsReleasedWhenTheLastThatItWaitsForIsPassed(t *testing.T) {
 
 	d.Facts = facts{ready: map[int]int{0: 5, 1: 20, 2: 10}, recorded: map[int]v1alpha1.GroupStatus{3: {ReleasedAt: &metav1.Time{Time: at(12)}}}}
 	assert.Equal(t, at(20), s.ReleasedAt(d, 3), "it was held again since then")
+}
+
+func TestAGroupIsNotPassedBeforeItIsReleased(t *testing.T) {
+	first := map[int]v1alpha1.GroupPass{0: {At: metav1.NewTime(at(20))}}
+	both := map[int]v1alpha1.GroupPass{0: {At: metav1.NewTime(at(20))}, 1: {At: metav1.NewTime(at(5))}}
+	for name, f := range map[string]facts{
+		"ripe, and released":      {passed: first, ready: map[int]int{1: 5}},
+		"ripe, as the one before": {ready: map[int]int{0: 20, 1: 5}},
+		"recorded":                {passed: both},
+	} {
+		t.Run(name, func(t *testing.T) {
+			d, s := Domain{Sequence: diamond(), Facts: f}, State{}
+			s.Advance(d, at(30))
+			assert.Equal(t, at(20), s.PassedAt(1))
+		})
+	}
 }
 
 // Times of the API are whole seconds, and so are deadlines: what turned ready in the second of its deadline came after it.

@@ -77,9 +77,9 @@ func (s *State) TimedOut(d Domain, group int, now time.Time) bool {
 	if at.IsZero() || now.Before(at) || s.SatisfiedOnce(d, group) {
 		return false
 	}
-	// It is in time if that is confirmed, however late; times of the API are whole seconds.
 	readiness := d.Readiness(group)
-	return !readiness.Satisfied || !readiness.Since.Before(at.Truncate(time.Second))
+	return !readiness.Satisfied || // times of the API are whole seconds
+		!readiness.Since.Before(at.Truncate(time.Second))
 }
 
 // SatisfiedOnce reports whether the group was satisfied since it was released, or lost.

@@ -52,8 +52,7 @@ const (
 	HeldBySuspension
 	HeldByUnknownNode // the node it asks for does not exist
 	HeldUnseen        // the engine has yet to learn of the pod
-	HeldUnconfirmed   // the group looks ready, but a change that says otherwise may not be known yet
-	HeldEarly         // a change from before the pod may not be known yet
+	HeldUnrecorded    // the group is ready, and its pass is not recorded yet
 	HeldUnsupported
 	HeldUntilCreated  // its label names a PodSequence that does not exist
 	HeldUntilSelected // its namespace requires a sequence, and none selects it
@@ -75,10 +74,8 @@ func (d Decision) AwaitsSequence() bool {
 	return d.Held && (d.Reason == HeldUntilCreated || d.Reason == HeldUntilSelected)
 }
 
-// Confirming reports whether the pod waits only until it is known whether a change is missing.
-func (d Decision) Confirming() bool {
-	return d.Held && (d.Reason == HeldUnconfirmed || d.Reason == HeldEarly)
-}
+// Recording reports whether the pod waits only until a pass is recorded.
+func (d Decision) Recording() bool { return d.Held && d.Reason == HeldUnrecorded }
 
 // nothingMatched is said in the message of a pod of a group that nothing matches.
 const nothingMatched = "no pod matched it when this was written"
@@ -121,10 +118,8 @@ func (d Decision) message(progress string) string {
 		return fmt.Sprintf(waitingPrefix+"%s%s: this node does not exist yet", group, on)
 	case HeldUnseen:
 		return fmt.Sprintf(waitingPrefix+"%s: the watch of pods has not brought this pod yet", NameOf(d.Sequence))
-	case HeldUnconfirmed:
-		return fmt.Sprintf(waitingPrefix+"%s%s: it looks ready, checking that no change was missed%s", group, on, d.others())
-	case HeldEarly:
-		return fmt.Sprintf(waitingPrefix+"%s: checking that no change older than this pod was missed", NameOf(d.Sequence))
+	case HeldUnrecorded:
+		return fmt.Sprintf(waitingPrefix+"%s: ready, its pass is being recorded%s", group, d.others())
 	case HeldUntilCreated:
 		return fmt.Sprintf(waitingPrefix+"%s, which does not exist: create it, or remove the label %s from the pod template",
 			NameOf(d.Sequence), v1alpha1.SequenceLabel)
@@ -159,7 +154,7 @@ func (d Decision) others() string {
 
 // FilterMessage is the Message for one of many nodes: it is the same for all nodes that lack the same.
 func (d Decision) FilterMessage() string {
-	if d.Reason == HeldBySuspension || d.Reason == HeldEarly || d.AwaitsSequence() {
+	if d.Reason == HeldBySuspension || d.AwaitsSequence() {
 		return d.Message()
 	}
 	text := fmt.Sprintf("node(s) waiting for group %d/%d %q of %s", d.Group+1, d.Groups, d.Title, NameOf(d.Sequence))

@@ -38,7 +38,7 @@ func TestMessagesOfHeldPods(t *testing.T) {
 			d := held
 			d.Reason, d.Node = test.reason, test.node
 			assert.Equal(t, test.want, d.Message())
-			assert.False(t, d.Confirming())
+			assert.False(t, d.Recording())
 		})
 	}
 	assert.Empty(t, Decision{}.Message())

@@ -42,9 +42,9 @@ func TestWhatToolsSayOfASequence(t *testing.T) {
 		want   health.Health
 		stall  string // reason of Stalled; empty if there is no such condition
 	}{
-		"no pods yet":          {report: Report{Groups: []Group{{Title: "One", Released: true}}}, want: health.InProgress},
-		"a group waits":        {report: unfinished(asItIs), want: health.InProgress},
-		"a group is confirmed": {report: unfinished(func(r *Report) { r.Groups[0].Confirming = true }), want: health.InProgress},
+		"no pods yet":        {report: Report{Groups: []Group{{Title: "One", Released: true}}}, want: health.InProgress},
+		"a group waits":      {report: unfinished(asItIs), want: health.InProgress},
+		"a pass is recorded": {report: unfinished(func(r *Report) { r.Groups[0].Recording = true }), want: health.InProgress},
 		"the last group's wait": {
 			report: Report{Groups: []Group{satisfied}, Current: 0}, want: health.InProgress,
 		},

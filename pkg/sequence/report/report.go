@@ -55,17 +55,13 @@ type Report struct {
 	// OpenToTenants are the groups that others wait for, and that may have members in namespaces of several teams.
 	OpenToTenants spec.GroupSet
 
-	// WhyUnconfirmed says why confirming takes long; it is for whoever writes status to fill in.
-	WhyUnconfirmed string
+	// WhyUnrecorded says why recording takes long; it is for whoever writes status to fill in.
+	WhyUnrecorded string
 }
 
-// Confirming reports whether something in the report is being confirmed: in a moment, of which the engine tells as of any
-// change, it may be another thing.
-func (r Report) Confirming() bool {
-	if !r.PerNode {
-		return slices.ContainsFunc(r.Groups, func(g Group) bool { return g.Confirming })
-	}
-	return slices.ContainsFunc(r.Nodes, func(n Node) bool { return n.Group != nil && n.Group.Confirming })
+// Recording reports whether a pass is being recorded: in a moment, of which the engine tells as of any other change, it is.
+func (r Report) Recording() bool {
+	return slices.ContainsFunc(r.Groups, func(g Group) bool { return g.Recording })
 }
 
 // Group is the part of a Report on one group.
@@ -76,9 +72,8 @@ type Group struct {
 	Hash              string
 	Expected, Ready   int
 	Satisfied         bool
-	// Confirming reports that the group looks satisfied, and that it is not known yet whether an event is missing which says
-	// otherwise. Then Satisfied is false.
-	Confirming bool
+	// Recording reports that the group is to be passed, which status does not record yet.
+	Recording bool
 	// EditedAt is when an edit made the group what it is, or when consent of the target namespace came late; zero if neither.
 	EditedAt time.Time
 	// FailuresOverAt is before when failures of Jobs of the group are over; zero if none are.

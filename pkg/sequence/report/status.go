@@ -27,6 +27,7 @@ func (r Report) Status(ps *v1alpha1.PodSequence, now time.Time) v1alpha1.PodSequ
 		EnforcementMode:    v1alpha1.BootstrapOnly,
 		CurrentIndex:       ptr.To(int32(r.Current)),
 		Groups:             r.groupStatuses(ps, now),
+		Passes:             r.passes(&ps.Status),
 		Failures:           r.Failures,
 		Conditions:         slices.Clone(ps.Status.Conditions),
 	}
@@ -172,10 +173,10 @@ func (r Report) howFar(i int) string {
 	return fmt.Sprintf("%s: %s", Where{Index: i, Groups: len(r.Groups), Title: g.Title}, r.progress(g))
 }
 
-// progress says how far a group is, and why confirming it takes long.
+// progress says how far a group is, and why its pass cannot be recorded.
 func (r Report) progress(g Group) string {
-	if g.Confirming && r.WhyUnconfirmed != "" {
-		return cutMessage(g.Progress + ": " + r.WhyUnconfirmed)
+	if g.Recording && r.WhyUnrecorded != "" {
+		return cutMessage(g.Progress + ": " + r.WhyUnrecorded)
 	}
 	return cutMessage(g.whole())
 }
@@ -225,6 +226,28 @@ func (r Report) groupStatuses(ps *v1alpha1.PodSequence, now time.Time) []v1alpha
 		statuses[i] = status
 	}
 	return statuses
+}
+
+// passes are those that status keeps: of groups that are still defined in the same way, while passes cannot be lost. What an earlier
+// release recorded is among them.
+func (r Report) passes(status *v1alpha1.PodSequenceStatus) map[string]v1alpha1.GroupPass {
+	if r.PerNode || r.Continuous {
+		return nil
+	}
+	passes := map[string]v1alpha1.GroupPass{}
+	for _, g := range r.Groups {
+		pass, recorded := status.Passes[g.Hash]
+		switch {
+		case recorded && pass.UID == r.UID:
+			passes[g.Hash] = pass
+		case g.Passed && r.DryRun == nil && g.Hash != "":
+			passes[g.Hash] = v1alpha1.GroupPass{UID: r.UID, At: metav1.NewTime(g.PassedAt.Truncate(time.Second)), TimedOut: !g.SatisfiedOnce}
+		}
+	}
+	if len(passes) == 0 {
+		return nil
+	}
+	return passes
 }
 
 // count is a number as status keeps it. Workloads may ask for more pods together than its type holds.
@@ -334,8 +357,8 @@ func (r Report) waiting() (reason, message string) {
 
 func (r Report) waitingReason(i int) string {
 	switch {
-	case r.Groups[i].Confirming:
-		return v1alpha1.ReasonConfirming
+	case r.Groups[i].Recording:
+		return v1alpha1.ReasonRecording
 	case r.Groups[i].Satisfied:
 		return v1alpha1.ReasonWaitDuration
 	case r.Groups[i].ObjectReason != "":

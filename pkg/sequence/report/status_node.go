@@ -111,8 +111,6 @@ func (r Report) nodeStatus(n Node, before []metav1.Condition, room *int, now tim
 		case g.Failure != nil:
 			status.Phase = v1alpha1.NodeFailed
 			ready.Reason, ready.Message = g.Failure.Reason, short(g.Failure.Message)
-		case g.Confirming:
-			ready.Reason, ready.Message = v1alpha1.ReasonConfirming, short(r.progress(*g))
 		case g.Satisfied:
 			ready.Reason = v1alpha1.ReasonWaitDuration
 		case g.ObjectReason != "":

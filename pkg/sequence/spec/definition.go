@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
@@ -105,20 +106,23 @@ func RecordOf(status *v1alpha1.PodSequenceStatus, hash string, group int) v1alph
 	return v1alpha1.GroupStatus{}
 }
 
-// RecordedPasses returns the groups that status says were passed, as far as they are still defined in the same way. A group
-// that is passed proves that those before it were, unless status has a record of them that says otherwise: they were skipped.
-func (s *Sequence) RecordedPasses(status *v1alpha1.PodSequenceStatus) GroupSet {
-	var passed, others GroupSet
-	for i := range s.Groups[:min(len(s.Groups), MaxGroups)] {
-		switch record := s.Record(status, i); {
-		case record.PassedAt != nil:
-			passed |= s.Groups[i].Predecessors
-			passed.Add(i)
-		case record.Hash != "":
-			others.Add(i)
-		}
+// PassIn returns the pass that status records of a group which is still defined in the same way. A status of an earlier release has it in
+// groups; there it counts unless passes could be lost, or nothing was held.
+func (s *Sequence) PassIn(status *v1alpha1.PodSequenceStatus, group int) (pass v1alpha1.GroupPass, recorded bool) {
+	if s.PerNode || s.Groups[group].Hash == "" {
+		return v1alpha1.GroupPass{}, false
 	}
-	return passed &^ others
+	if pass, recorded := status.Passes[s.Groups[group].Hash]; recorded {
+		return pass, pass.UID == s.UID
+	}
+	if status.EnforcementMode == v1alpha1.Continuous || meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionDryRun) {
+		return v1alpha1.GroupPass{}, false
+	}
+	record := s.Record(status, group)
+	if record.PassedAt == nil {
+		return v1alpha1.GroupPass{}, false
+	}
+	return v1alpha1.GroupPass{UID: s.UID, At: *record.PassedAt, TimedOut: record.FirstSatisfiedAt == nil && s.Groups[group].ContinueOnTimeout}, true
 }
 
 // Same says which groups of a sequence are defined in the same way in an earlier version of it: the index there for each group,

@@ -127,7 +127,7 @@ func TestRecordsOfPasses(t *testing.T) {
 		want    GroupSet
 	}{
 		"none":                              {nil, 0},
-		"a group and those before it":       {[]v1alpha1.GroupStatus{{}, {}, {}, record(3, true)}, 0b1111},
+		"a group, not those before it":      {[]v1alpha1.GroupStatus{{}, {}, {}, record(3, true)}, 0b1000},
 		"one of two branches":               {[]v1alpha1.GroupStatus{record(0, true), record(1, false), record(2, true)}, 0b0101},
 		"groups that were listed elsewhere": {[]v1alpha1.GroupStatus{record(2, true), record(0, true)}, 0b0101},
 		"all but a group that was skipped":  {[]v1alpha1.GroupStatus{record(0, true), record(1, false), record(2, true), record(3, true)}, 0b1101},
@@ -135,7 +135,54 @@ func TestRecordsOfPasses(t *testing.T) {
 	}
 	for name, tt := range tests {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, tt.want, s.RecordedPasses(&v1alpha1.PodSequenceStatus{Groups: tt.records}))
+			assert.Equal(t, tt.want, passesIn(s, &v1alpha1.PodSequenceStatus{Groups: tt.records}))
+		})
+	}
+}
+
+func passesIn(s *Sequence, status *v1alpha1.PodSequenceStatus) (passed GroupSet) {
+	for i := range s.Groups {
+		if _, recorded := s.PassIn(status, i); recorded {
+			passed.Add(i)
+		}
+	}
+	return passed
+}
+
+func TestWhichRecordsCount(t *testing.T) {
+	at := metav1.Now()
+	own := func(s *Sequence) map[string]v1alpha1.GroupPass {
+		return map[string]v1alpha1.GroupPass{s.Groups[0].Hash: {UID: s.UID, At: at}}
+	}
+	earlier := func(s *Sequence) []v1alpha1.GroupStatus {
+		return []v1alpha1.GroupStatus{{Hash: s.Groups[0].Hash, PassedAt: &at}}
+	}
+	for name, test := range map[string]struct {
+		status func(s *Sequence) v1alpha1.PodSequenceStatus
+		want   bool
+	}{
+		"a pass of the group as it is defined": {func(s *Sequence) v1alpha1.PodSequenceStatus {
+			return v1alpha1.PodSequenceStatus{Passes: own(s)}
+		}, true},
+		"a pass of another object": {func(s *Sequence) v1alpha1.PodSequenceStatus {
+			return v1alpha1.PodSequenceStatus{Passes: map[string]v1alpha1.GroupPass{s.Groups[0].Hash: {UID: "another", At: at}}}
+		}, false},
+		"a record of an earlier release": {func(s *Sequence) v1alpha1.PodSequenceStatus {
+			return v1alpha1.PodSequenceStatus{Groups: earlier(s)}
+		}, true},
+		"one from when passes could be lost": {func(s *Sequence) v1alpha1.PodSequenceStatus {
+			return v1alpha1.PodSequenceStatus{Groups: earlier(s), EnforcementMode: v1alpha1.Continuous}
+		}, false},
+		"one from a dry run": {func(s *Sequence) v1alpha1.PodSequenceStatus {
+			return v1alpha1.PodSequenceStatus{Groups: earlier(s), Conditions: []metav1.Condition{{Type: v1alpha1.ConditionDryRun, Status: metav1.ConditionTrue}}}
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := graph(after("net"), after("db", "net"))
+			s.UID = "own"
+			status := test.status(s)
+			_, recorded := s.PassIn(&status, 0)
+			assert.Equal(t, test.want, recorded)
 		})
 	}
 }
@@ -151,7 +198,7 @@ func TestAListFindsTheRecordsOfAGraph(t *testing.T) {
 		status.Groups = append(status.Groups, v1alpha1.GroupStatus{Hash: g.Hash, PassedAt: &at})
 	}
 	assert.Equal(t, 1, now.RecordIndex(status, 0))
-	assert.Equal(t, GroupSet(0b11), now.RecordedPasses(status))
+	assert.Equal(t, GroupSet(0b11), passesIn(now, status))
 }
 
 func TestProofs(t *testing.T) {

@@ -90,10 +90,10 @@ func readCommon(stored map[string]any) (metav1.ObjectMeta, v1alpha1.PodSequenceS
 }
 
 // statusOf returns the status, or an empty one if it describes an object with another UID: a tool restored it from a backup. What was
-// passed, released or failed then concerned pods that are gone.
+// passed, released or failed then concerned pods that are gone. Passes say by themselves of which object they are.
 func statusOf(uid types.UID, status v1alpha1.PodSequenceStatus) v1alpha1.PodSequenceStatus {
 	if status.ObservedUID != "" && status.ObservedUID != uid {
-		return v1alpha1.PodSequenceStatus{}
+		return v1alpha1.PodSequenceStatus{Passes: status.Passes}
 	}
 	return status
 }

@@ -28,6 +28,7 @@ var watched = []string{
 // writes are those that our programs make, and around which they may be killed.
 var writes = []struct{ method, resource string }{
 	{http.MethodPost, "pods/binding"}, {http.MethodPatch, "pods"}, {http.MethodPatch, "pods/status"},
+	{http.MethodPatch, "podsequences/status"}, {http.MethodPatch, "clusterpodsequences/status"},
 	{http.MethodPut, "podsequences/status"}, {http.MethodPut, "clusterpodsequences/status"},
 }
 

@@ -75,17 +75,20 @@ func createSequence(scheduler string) func(*scene) error {
 	}
 }
 
-func createClusterSequence(s *scene) error {
-	sequence := &v1alpha1.ClusterPodSequence{ObjectMeta: metav1.ObjectMeta{Name: s.clusterSequence()}}
-	for i := range many {
-		sequence.Spec.PodGroups = append(sequence.Spec.PodGroups, v1alpha1.ClusterPodGroup{
-			PodGroup: v1alpha1.PodGroup{Pods: []string{podName(i)}}, Namespaces: []string{s.namespace},
-		})
+// createClusterSequence is createSequence with a ClusterPodSequence.
+func createClusterSequence(scheduler string) func(*scene) error {
+	return func(s *scene) error {
+		sequence := &v1alpha1.ClusterPodSequence{ObjectMeta: metav1.ObjectMeta{Name: s.clusterSequence()}}
+		for i := range many {
+			sequence.Spec.PodGroups = append(sequence.Spec.PodGroups, v1alpha1.ClusterPodGroup{
+				PodGroup: v1alpha1.PodGroup{Pods: []string{podName(i)}}, Namespaces: []string{s.namespace},
+			})
+		}
+		if err := s.create(sequence); err != nil {
+			return err
+		}
+		return s.createPods(scheduler, gated)
 	}
-	if err := s.create(sequence); err != nil {
-		return err
-	}
-	return s.createPods("podsequence-scheduler", func(int, *corev1.Pod) {})
 }
 
 func (s *scene) clusterSequence() string { return s.namespace + "-across" }

@@ -67,7 +67,7 @@ func (r *Runner) Run(ctx context.Context, on *site.Site, kind Kind, after bool, 
 			return outcome, err
 		}
 		on.KillAtWrite(site.Ambush{Write: kind.Write, After: after, In: s.namespace, Times: kills - outcome.Kills})
-		problem := s.play(kind.story)
+		problem := s.playOn(on, kind.story)
 		killed := on.EndAmbush()
 		outcome.Kills, outcome.Rounds = outcome.Kills+killed, outcome.Rounds+1
 		if problem != nil {
@@ -103,7 +103,7 @@ func (r *Runner) endOf(ctx context.Context, on *site.Site, story string) ([]stri
 	if err != nil {
 		return nil, err
 	}
-	if err := s.play(story); err != nil {
+	if err := s.playOn(on, story); err != nil {
 		return nil, fmt.Errorf("play %s without kills: %w", story, err)
 	}
 	if r.ends == nil {

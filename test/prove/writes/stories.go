@@ -2,6 +2,7 @@ package writes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
@@ -9,20 +10,25 @@ import (
 
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/podsequence/test/prove/site"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // The stories. Each makes its writes at least as often as instances are to be killed around them.
 const (
-	order      = "order"      // a PodSequence of pods of our scheduler, all of them with gates
-	others     = "others"     // the same with another scheduler
-	across     = "across"     // a ClusterPodSequence
-	steps      = "steps"      // SequentialJobs
-	suspension = "suspension" // SequentialJobs that are suspended, and go on
-	again      = "again"      // SequentialJobs that fail and run again
-	lifetime   = "lifetime"   // SequentialJobs that are deleted when they are over
-	podGroups  = "pod groups"
-	rollout    = "rollout"    // Deployments roll out one at a time
-	finalizers = "finalizers" // DeploymentCoordinations come and go
+	order       = "order"        // a PodSequence of pods of our scheduler, all of them with gates
+	others      = "others"       // the same with another scheduler
+	across      = "across"       // a ClusterPodSequence
+	alone       = "alone"        // a PodSequence of pods of another scheduler, while our scheduler is down
+	acrossAlone = "across alone" // the same with a ClusterPodSequence
+	steps       = "steps"        // SequentialJobs
+	suspension  = "suspension"   // SequentialJobs that are suspended, and go on
+	again       = "again"        // SequentialJobs that fail and run again
+	lifetime    = "lifetime"     // SequentialJobs that are deleted when they are over
+	podGroups   = "pod groups"
+	rollout     = "rollout"    // Deployments roll out one at a time
+	finalizers  = "finalizers" // DeploymentCoordinations come and go
 )
 
 // many is how many of each there are.
@@ -38,8 +44,12 @@ type phase struct {
 var stories = map[string][]phase{
 	order:  {{do: createSequence("podsequence-scheduler"), until: map[string]int{`^Pod p.*ready`: many, `^PodSequence .*"phase":"Completed"`: 1}}},
 	others: {{do: createSequence("another-scheduler"), until: map[string]int{`^Pod p.*ready`: many, `^PodSequence .*"phase":"Completed"`: 1}}},
-	across: {{do: createClusterSequence, until: map[string]int{`^Pod p.*ready`: many, `^ClusterPodSequence .*"phase":"Completed"`: 1}}},
-	steps:  {{do: createSequentialJobs(5, 4, nil, ""), until: map[string]int{`^SequentialJob .*"phase":"Succeeded"`: 5}}},
+	across: {{do: createClusterSequence("podsequence-scheduler"), until: map[string]int{`^Pod p.*ready`: many, `^ClusterPodSequence .*"phase":"Completed"`: 1}}},
+	alone:  {{do: createSequence("another-scheduler"), until: map[string]int{`^Pod p.*ready`: many, `^PodSequence .*"phase":"Completed"`: 1}}},
+	acrossAlone: {
+		{do: createClusterSequence("another-scheduler"), until: map[string]int{`^Pod p.*ready`: many, `^ClusterPodSequence .*"phase":"Completed"`: 1}},
+	},
+	steps: {{do: createSequentialJobs(5, 4, nil, ""), until: map[string]int{`^SequentialJob .*"phase":"Succeeded"`: 5}}},
 	suspension: {
 		{do: createSequentialJobs(many, 1, nil, "never"), until: map[string]int{`^Job .*active`: many, `^SequentialJob .*"phase":"Running"`: many}},
 		{do: suspend(true), until: map[string]int{`^Job .*suspended`: many, `^SequentialJob .*"phase":"Suspended"`: many, `^Pod`: 0}},
@@ -61,6 +71,11 @@ var stories = map[string][]phase{
 	},
 }
 
+// down are the instances that are down while a story is played: they would make the writes that the story is about.
+var down = map[string]string{
+	alone: controlplane.PodSequenceScheduler + "-1", acrossAlone: controlplane.PodSequenceScheduler + "-1",
+}
+
 const coordinationReady = `"reason":"[A-Za-z]+","status":"True","type":"Ready"`
 
 // scene is where a story is played.
@@ -80,6 +95,18 @@ const (
 	// endTimeout is how long it may take after the last phase until the state is as it must be.
 	endTimeout = time.Minute
 )
+
+// playOn plays all phases of a story. What must be down meanwhile is up again afterwards.
+func (s *scene) playOn(on *site.Site, story string) error {
+	instance := down[story]
+	if instance == "" {
+		return s.play(story)
+	}
+	if err := on.KillProcess(s.ctx, instance); err != nil {
+		return err
+	}
+	return errors.Join(s.play(story), on.StartProcess(s.ctx, instance))
+}
 
 // play plays all phases of a story.
 func (s *scene) play(story string) error {

@@ -27,10 +27,10 @@ func TestAWriteThatNobodyListedIsFound(t *testing.T) {
 func TestAStatusWithoutWhatNoTwoRunsHaveAlike(t *testing.T) {
 	var status any
 	require.NoError(t, json.Unmarshal([]byte(`{"phase":"Completed","observedGeneration":3,"message":"m","groups":[{"ready":2,
-		"passedAt":"2026-01-02T03:04:05Z","hash":"h"}],"conditions":[{"type":"Ready","lastTransitionTime":"2026-01-02T03:04:05Z"}]}`), &status))
+		"passedAt":"2026-01-02T03:04:05Z","hash":"h"}],"passes":{"h":{"uid":"u","at":"2026-01-02T03:04:05Z"}},"conditions":[{"type":"Ready","lastTransitionTime":"2026-01-02T03:04:05Z"}]}`), &status))
 	content, err := json.Marshal(stable(status))
 	require.NoError(t, err)
-	assert.JSONEq(t, `{"phase":"Completed","groups":[{"ready":2}],"conditions":[{"type":"Ready"}]}`, string(content))
+	assert.JSONEq(t, `{"phase":"Completed","groups":[{"ready":2}],"passes":[{}],"conditions":[{"type":"Ready"}]}`, string(content))
 }
 
 func TestWhatDiffersIsNamed(t *testing.T) {

@@ -68,21 +68,21 @@ func New(objects *Objects, config sequence.Config, now time.Time) *Snapshot {
 // version is that of the lists. It need not be real: nothing comes later.
 const version = "1"
 
-// feed tells the engine of everything in the order in which it expects that, and confirms that nothing is missing.
+// feed tells the engine of everything in the order in which it expects that.
 func (s *Snapshot) feed() {
 	e := s.engine
-	s.confirm(e.Tick(s.Now))
-	s.confirm(e.ReplaceNamespaces(s.Namespaces, version))
+	e.Tick(s.Now)
+	e.ReplaceNamespaces(s.Namespaces, version)
 	if s.AllNodes {
-		s.confirm(e.ReplaceNodes(s.Nodes, version))
+		e.ReplaceNodes(s.Nodes, version)
 	}
 	for _, node := range s.Nodes {
-		s.confirm(e.ApplyNode(node))
+		e.ApplyNode(node)
 	}
 	for kind, objects := range s.Workloads {
-		s.confirm(e.ReplaceWorkloads(kind, objects, version))
+		e.ReplaceWorkloads(kind, objects, version)
 	}
-	s.confirm(e.ReplacePods(s.Pods, version))
+	e.ReplacePods(s.Pods, version)
 	var stored, cluster []sequence.Stored
 	for _, each := range s.Sequences {
 		switch _, unknown := s.unknown[each.Key()]; {
@@ -93,16 +93,9 @@ func (s *Snapshot) feed() {
 			stored = append(stored, each.stored)
 		}
 	}
-	s.confirm(e.ReplaceSequences(stored, version))
-	s.confirm(e.ReplaceClusterSequences(cluster, version))
-	s.confirm(e.Tick(s.Now))
-}
-
-// confirm answers the engine's questions: nothing is missing from a snapshot.
-func (s *Snapshot) confirm(changes sequence.Changes) {
-	for subject := range changes.Questions {
-		s.confirm(s.engine.Confirm(subject, s.engine.Moment()))
-	}
+	e.ReplaceSequences(stored, version)
+	e.ReplaceClusterSequences(cluster, version)
+	e.Tick(s.Now)
 }
 
 // missing says why the engine cannot judge a sequence; empty if it can.

@@ -1,0 +1,152 @@
+package sequence
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/inventory"
+)
+
+// A pass is permanent, so it is recorded in status before anything is released by it. Nobody releases by what a watch says alone: the
+// watches of pods and of workloads are not in step. So whoever records a pass first looks at what the group counts with reads that go to
+// etcd, and records it only if the engine, asked once more, still goes by the same.
+//
+// That is enough for pods, too, as long as their watch has brought something that is newer than the sequence, and than each workload became
+// what counts of it: then the pods are known as of a moment at which these were as they are. Else the pods are looked at as well.
+
+// Ripe are the passes that a sequence has come to and that its status does not record yet, and what to look at before they are recorded.
+type Ripe struct {
+	Key types.NamespacedName // without a namespace for a ClusterPodSequence
+	// UID and ResourceVersion are of the object from whose status the passes are missing.
+	UID             types.UID
+	ResourceVersion string
+	// Passes are to be recorded, by the hash of their group.
+	Passes map[string]v1alpha1.GroupPass
+	// Workloads are all that the groups count, sorted.
+	Workloads []inventory.WorkloadKey
+	// PodNamespaces are those whose pods must be looked at, too, sorted, because the pods that are known may be older than a workload; most
+	// often none.
+	PodNamespaces []string
+}
+
+// Looked is what the API server had, read without a resource version after the engine was asked for a Ripe.
+type Looked struct {
+	// Workloads are those of Ripe.Workloads that exist.
+	Workloads []metav1.Object
+	// Pods are all pods of Ripe.PodNamespaces.
+	Pods []metav1.PartialObjectMetadata
+}
+
+// Ripe returns what is to be recorded of a sequence; ok is false if nothing is.
+func (e *Engine) Ripe(key types.NamespacedName) (ripe Ripe, ok bool) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+
+	s := e.sequences[key]
+	if s == nil || s.nodeless.Ripe == 0 {
+		return Ripe{}, false
+	}
+	d := s.nodeless
+	ripe = Ripe{Key: key, UID: s.UID, ResourceVersion: s.object.ResourceVersion, Passes: map[string]v1alpha1.GroupPass{}}
+	namespaces := map[string]struct{}{}
+	for i := range d.Ripe.All() {
+		ripe.Passes[s.groups[i].Hash] = v1alpha1.GroupPass{
+			UID: s.UID, At: metav1.NewTime(d.PassedAt(i).Truncate(time.Second)), TimedOut: d.TimedOutRipe.Has(i),
+		}
+		if d.TimedOutRipe.Has(i) {
+			continue // whatever it counts
+		}
+		pods := e.unseen.newest()
+		if inventory.Behind(pods, s.changedAs) {
+			maps.Copy(namespaces, s.groups[i].namespaces)
+		}
+		for demand := range s.groups[i].demands {
+			w := demand.workload
+			ripe.Workloads = append(ripe.Workloads, w.Key())
+			if !demand.facts().IsOver() && inventory.Behind(pods, w.changedAs) {
+				namespaces[w.Namespace] = struct{}{}
+			}
+		}
+	}
+	slices.SortFunc(ripe.Workloads, inventory.CompareWorkloads)
+	ripe.Workloads = slices.Compact(ripe.Workloads)
+	ripe.PodNamespaces = slices.Sorted(maps.Keys(namespaces))
+	return ripe, true
+}
+
+// Agrees reports whether the passes may be recorded: the engine still comes to all of them, and what was looked at is as it knows it. If
+// not, an event is on its way that says why, and the caller should ask for the Ripe again in a moment.
+func (e *Engine) Agrees(ripe Ripe, looked Looked) bool {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+
+	s := e.sequences[ripe.Key]
+	if s == nil || s.UID != ripe.UID {
+		return false
+	}
+	still := map[string]struct{}{}
+	for i := range s.nodeless.Ripe.All() {
+		still[s.groups[i].Hash] = struct{}{}
+	}
+	for hash := range ripe.Passes {
+		if _, is := still[hash]; !is {
+			return false
+		}
+	}
+	return e.knowsWorkloads(s, ripe, looked.Workloads) && e.knowsPods(s, ripe, looked.Pods)
+}
+
+// knowsWorkloads reports whether the workloads that ripe groups count are those that were looked at, and count as these do.
+func (k *knowledge) knowsWorkloads(s *sequence, ripe Ripe, looked []metav1.Object) bool {
+	known := map[types.UID]*inventory.Workload{}
+	for i := range s.nodeless.Ripe.All() {
+		if pass, is := ripe.Passes[s.groups[i].Hash]; !is || pass.TimedOut {
+			continue
+		}
+		for demand := range s.groups[i].demands {
+			known[demand.workload.UID] = &demand.workload.Workload
+		}
+	}
+	for _, object := range looked {
+		view := viewWorkload(object)
+		if view == nil {
+			return false
+		}
+		view.NamespaceGoing = k.consents.facts[view.Namespace].going
+		w := known[view.UID]
+		if w == nil || !w.CountsAs(&view.Workload) {
+			return false
+		}
+		delete(known, view.UID)
+	}
+	return len(known) == 0
+}
+
+// knowsPods reports whether no pod that was looked at is newer than it is known, and whether all members of ripe groups were there.
+func (k *knowledge) knowsPods(s *sequence, ripe Ripe, looked []metav1.PartialObjectMetadata) bool {
+	if len(ripe.PodNamespaces) == 0 {
+		return true
+	}
+	there := map[types.UID]struct{}{}
+	for i := range looked {
+		object := &looked[i]
+		there[object.UID] = struct{}{}
+		p := k.namespaces.pods(object.Namespace)[object.Name]
+		if p == nil || p.UID != object.UID || inventory.Newer(object.ResourceVersion, p.ResourceVersion) {
+			return false
+		}
+	}
+	for i := range s.nodeless.Ripe.All() {
+		for p := range s.nodeless.peek(i).members {
+			if _, is := there[p.UID]; !is && slices.Contains(ripe.PodNamespaces, p.Namespace) {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,49 @@
+// Package passes records the passes of groups for tests that have an engine and neither an API server nor pkg/record.
+package passes
+
+import (
+	"maps"
+	"strconv"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence"
+)
+
+// Record records what is ripe of a sequence, as if all that its groups count had been looked at, and returns what the record changed. It
+// changes nothing if nothing is ripe.
+func Record(engine *sequence.Engine, key types.NamespacedName) sequence.Changes {
+	ripe, ok := engine.Ripe(key)
+	if !ok {
+		return sequence.Changes{}
+	}
+	report, _ := engine.Report(key)
+	stored := sequence.Stored{PodSequence: report.Object.DeepCopy()}
+	stored.ResourceVersion = Next(ripe.ResourceVersion)
+	if stored.Status.Passes == nil {
+		stored.Status.Passes = map[string]v1alpha1.GroupPass{}
+	}
+	maps.Copy(stored.Status.Passes, ripe.Passes)
+	if report.Cluster != nil {
+		stored.Cluster = report.Cluster.DeepCopy()
+		stored.Cluster.ResourceVersion, stored.Cluster.Status.Passes = stored.ResourceVersion, stored.Status.Passes
+	}
+	return engine.Recorded(stored)
+}
+
+// RecordAll records what an event made ripe, and what becomes ripe by that, of tests that do not look at what the records change.
+func RecordAll(engine *sequence.Engine, changes sequence.Changes) {
+	for _, key := range changes.Ripe {
+		RecordAll(engine, Record(engine, key))
+	}
+}
+
+// Next returns the resource version that an object gets when it is written. One that a test made may have none.
+func Next(version string) string {
+	number, err := strconv.ParseUint(version, 10, 64)
+	if err != nil && version != "" {
+		panic(err) // only a test makes such a version
+	}
+	return strconv.FormatUint(number+1, 10)
+}
