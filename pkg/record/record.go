@@ -18,7 +18,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
-	"k8s.io/utils/clock"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/fairqueue"
@@ -47,8 +46,6 @@ type Options struct {
 	// Recorded gets the object that the API server returned when passes were recorded, so that nobody waits for the watch to bring it.
 	// Must not be nil.
 	Recorded func(object *unstructured.Unstructured)
-	// Clock is the real one if nil.
-	Clock clock.WithTicker
 }
 
 // Recorder records passes. What it writes is derived from the Decider when its turn comes, so that asking for it twice, too early or too
@@ -61,9 +58,15 @@ type Recorder struct {
 	// queue serves namespaces in turn. Those of ClusterPodSequences count as one.
 	queue workqueue.TypedRateLimitingInterface[types.NamespacedName]
 
-	mu sync.Mutex
-	// problems are what went wrong in the last turn of a sequence.
-	problems map[types.NamespacedName]error
+	mu    sync.Mutex
+	turns map[types.NamespacedName]*turn
+}
+
+// turn is the present or the last turn of a sequence, as long as there is one or the last one failed.
+type turn struct {
+	running bool
+	again   bool  // it was asked for while it was running
+	problem error // what went wrong in the last one; a retry is queued then
 }
 
 // New returns a Recorder that does nothing until Run. The rate limit of the configuration does not apply: what waits for a pass would only
@@ -83,40 +86,66 @@ func New(config *rest.Config, decider Decider, options Options) (*Recorder, erro
 	if err != nil {
 		return nil, fmt.Errorf("make client for sequences: %w", err)
 	}
-	if options.Clock == nil {
-		options.Clock = clock.RealClock{}
-	}
 	return &Recorder{
-		decider: decider, options: options, eyes: eyes, client: sequences, problems: map[types.NamespacedName]error{},
+		decider: decider, options: options, eyes: eyes, client: sequences, turns: map[types.NamespacedName]*turn{},
 		queue: fairqueue.New(
 			func(key types.NamespacedName) string { return key.Namespace },
 			workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](20*time.Millisecond, 30*time.Second),
-			workqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{Name: "podsequence_pass", Clock: options.Clock},
+			workqueue.TypedRateLimitingQueueConfig[types.NamespacedName]{Name: "podsequence_pass"},
 		),
 	}, nil
 }
 
-// Record asks for what is ripe of a sequence to be recorded. It does not block, and it does no harm to ask twice or in vain.
-func (r *Recorder) Record(key types.NamespacedName) { r.queue.AddAfter(key, r.options.Delay) }
+// Record asks for what is ripe of a sequence to be recorded. It does not block, and it does no harm to ask twice or in vain. While the
+// API server refuses, the next retry is not brought forward: a busy group would ask at the rate of its pods' events.
+func (r *Recorder) Record(key types.NamespacedName) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch turn := r.turns[key]; {
+	case turn == nil:
+		r.queue.AddAfter(key, r.options.Delay)
+	case turn.running:
+		turn.again = true
+	}
+}
 
 // Why says in words why what is ripe of a sequence cannot be recorded; empty if nothing is in the way but time.
 func (r *Recorder) Why(key types.NamespacedName) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if problem := r.problems[key]; problem != nil {
-		return "its pass cannot be recorded: " + problem.Error()
+	if turn := r.turns[key]; turn != nil && turn.problem != nil {
+		return "its pass cannot be recorded: " + turn.problem.Error()
 	}
 	return ""
 }
 
-// setProblem remembers what went wrong in the turn of a sequence, nil if nothing did.
-func (r *Recorder) setProblem(key types.NamespacedName, problem error) {
+func (r *Recorder) begin(key types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if problem == nil {
-		delete(r.problems, key)
+	if r.turns[key] == nil {
+		r.turns[key] = &turn{}
+	}
+	r.turns[key].running = true
+}
+
+// end ends a turn that failed with an error, or was in vain with errBehind, and sees to the next one.
+func (r *Recorder) end(key types.NamespacedName, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	ended := r.turns[key]
+	if err != nil && !errors.Is(err, errBehind) {
+		*ended = turn{problem: err}
+		r.queue.AddRateLimited(key)
+		return
+	}
+	delete(r.turns, key)
+	if err == nil {
+		r.queue.Forget(key)
 	} else {
-		r.problems[key] = problem
+		r.queue.AddRateLimited(key)
+	}
+	if ended.again {
+		r.queue.AddAfter(key, r.options.Delay)
 	}
 }
 
@@ -137,21 +166,17 @@ func (r *Recorder) work(ctx context.Context) {
 		if shutdown {
 			return
 		}
+		r.begin(key)
 		err := r.record(ctx, key)
-		switch {
-		case err == nil, ctx.Err() != nil:
-			r.setProblem(key, nil)
-			r.queue.Forget(key)
-		case errors.Is(err, errBehind):
-			r.setProblem(key, nil)
-			r.queue.AddRateLimited(key)
-		default:
+		if ctx.Err() != nil {
+			err = nil
+		}
+		if err != nil && !errors.Is(err, errBehind) {
 			recordErrors.Inc()
 			klog.FromContext(ctx).Error(err, "Could not record that groups were passed; what waits for them stays held, will retry",
 				"sequence", key)
-			r.setProblem(key, err)
-			r.queue.AddRateLimited(key)
 		}
+		r.end(key, err)
 		r.queue.Done(key)
 	}
 }
@@ -175,10 +200,8 @@ func (r *Recorder) record(ctx context.Context, key types.NamespacedName) error {
 	}
 	object, err := r.patch(ctx, ripe)
 	switch {
-	case apierrors.IsNotFound(err):
-		return nil // the sequence is gone
-	case stale.IsConflict(err):
-		return errBehind
+	case apierrors.IsNotFound(err), stale.IsConflict(err):
+		return errBehind // not found: it is gone, which the Decider will know, or the API server does not serve its kind at the moment
 	case err != nil:
 		return fmt.Errorf("write status.passes: %w", err)
 	}

@@ -127,16 +127,54 @@ func TestRecord(t *testing.T) {
 			assert.Equal(t, before, failures(t))
 		})
 	})
-	t.Run("a sequence that is gone is forgotten", func(t *testing.T) {
+	t.Run("a sequence that is gone is forgotten once that is known", func(t *testing.T) {
 		play(t, Options{}, func(t *testing.T, s *stage) {
 			s.ripe = passed()
 			s.refusals[http.MethodPatch] = []metav1.Status{status(http.StatusNotFound, metav1.StatusReasonNotFound, "it is gone")}
 			before := failures(t)
 			s.ask(key)
+			s.ripe = nil
 			s.later(time.Hour)
 			assert.Equal(t, []string{patchPath}, s.requests)
 			assert.Empty(t, s.Why(key))
 			assert.Equal(t, before, failures(t))
+		})
+	})
+	t.Run("an API server that does not serve the kind for a moment is asked again", func(t *testing.T) {
+		play(t, Options{}, func(t *testing.T, s *stage) {
+			s.ripe = passed()
+			s.refusals[http.MethodPatch] = []metav1.Status{
+				status(http.StatusNotFound, metav1.StatusReasonNotFound, "the server could not find the requested resource"),
+			}
+			s.ask(key)
+			s.later(time.Minute)
+			assert.Len(t, s.recorded, 1)
+		})
+	})
+	t.Run("events do not ask an API server that refuses before the back-off is over", func(t *testing.T) {
+		play(t, Options{}, func(t *testing.T, s *stage) {
+			s.ripe = passed(deploymentKey("db"))
+			for range 2000 {
+				s.refusals[http.MethodGet] = append(s.refusals[http.MethodGet],
+					status(http.StatusForbidden, metav1.StatusReasonForbidden, "not for you"))
+			}
+			for range 1000 {
+				s.ask(key)
+				s.later(10 * time.Millisecond)
+			}
+			assert.Len(t, s.requests, 9, "in ten seconds: at once, and after 20, 40, 80, ... ms")
+		})
+	})
+	t.Run("what becomes ripe while another pass is being recorded is recorded next", func(t *testing.T) {
+		play(t, Options{}, func(t *testing.T, s *stage) {
+			s.slow, s.ripe = time.Second, passed(deploymentKey("db"))
+			s.objects[deployments+"/db"] = deployment("db")
+			s.ask(key)
+			s.later(500 * time.Millisecond)
+			s.next = passed()
+			s.ask(key)
+			s.later(time.Minute)
+			assert.Len(t, s.patches, 2)
 		})
 	})
 }

@@ -29,6 +29,8 @@ type stage struct {
 	mu sync.Mutex
 	// ripe is what the engine says until it gets to know that it was recorded.
 	ripe *sequence.Ripe
+	// next is what it says from then on.
+	next *sequence.Ripe
 	// behind are the times that the engine does not agree yet.
 	behind   int
 	looked   []sequence.Looked
@@ -52,7 +54,7 @@ func play(t *testing.T, options Options, story func(t *testing.T, s *stage)) {
 		options.Recorded = func(object *unstructured.Unstructured) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
-			s.ripe, s.recorded = nil, append(s.recorded, object)
+			s.ripe, s.next, s.recorded = s.next, nil, append(s.recorded, object)
 		}
 		var err error
 		// The rate limit would make this config useless.

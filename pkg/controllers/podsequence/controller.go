@@ -94,7 +94,7 @@ func Add(mgr manager.Manager, options Options) (*Holds, error) {
 		return nil, fmt.Errorf("make feed: %w", err)
 	}
 	d.feed = source
-	recorder, err := record.New(mgr.GetConfig(), engine, record.Options{Recorded: source.Recorded, Delay: options.recordDelay(), Clock: options.Clock})
+	recorder, err := record.New(mgr.GetConfig(), engine, record.Options{Recorded: source.Recorded, Delay: options.recordDelay()})
 	if err != nil {
 		return nil, fmt.Errorf("make recorder of passes: %w", err)
 	}

@@ -151,7 +151,7 @@ func (h *holder) run(ctx context.Context, nodesSynced, podsSynced <-chan struct{
 		logger.Error(err, "Could not start to watch PodSequences: this scheduler releases no pods")
 		return
 	}
-	recorder, err := record.New(config, engine, record.Options{Recorded: source.Recorded, Clock: h.clock})
+	recorder, err := record.New(config, engine, record.Options{Recorded: source.Recorded})
 	if err != nil {
 		logger.Error(err, "Could not make a client that records passes: this scheduler releases no pods")
 		return
