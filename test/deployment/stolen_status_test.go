@@ -39,7 +39,8 @@ func TestAStolenTokenOfTheSchedulerEntersPassesAndNothingElseOfStatus(t *testing
 	write := func(resource schema.GroupVersionResource, object client.Object, status string) attempt {
 		return func(a attempts) error {
 			return retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-				recorded := fmt.Sprintf(`{"status":%s}`, pass("old", object.GetUID(), ""))
+				recorded := fmt.Sprintf(`{"status":{"passes":{"old":{"uid":%q,"at":"2026-01-02T03:04:05Z"},"restored":{"uid":"a","at":"2026-01-02T03:04:05Z"}}}}`,
+					object.GetUID())
 				require.NoError(a, s.cluster.API.Status().Patch(a.Context(), object, client.RawPatch(types.MergePatchType, []byte(recorded))))
 				patch := fmt.Sprintf(`{"metadata":{"resourceVersion":%q},"status":%s}`, object.GetResourceVersion(), status)
 				a.namespace = object.GetNamespace()
@@ -69,16 +70,18 @@ func TestAStolenTokenOfTheSchedulerEntersPassesAndNothingElseOfStatus(t *testing
 			"a memory" + of:                 {try(`{"memory":{"groups":[{"hash":"a"}]}}`), "status.memory" + may},
 			"a failure" + of:                {try(`{"failures":[{"kind":"Pod","namespace":"a","name":"a","uid":"a","createdAt":"2026-01-02T03:04:05Z","pods":1}]}`), "status.failures" + may},
 			"no pass" + of:                  {try(`{"passes":{"old":null}}`), "status.passes[old]" + may},
-			"no passes" + of:                {try(`{"passes":null}`), "status.passes[old]" + may},
+			"no passes" + of:                {try(`{"passes":null}`), "]" + may},
 			"another pass" + of:             {try(pass("old", uid, `,"timedOut":true`)), "status.passes[old]" + may},
 			"a pass with another UID" + of:  {try(pass("new", "a", "")), "status.passes[new]" + may},
 			"a pass with a new UID" + of:    {try(pass("old", "a", "")), "status.passes[old]" + may},
+			"no restored pass" + of:         {try(`{"passes":{"restored":null}}`), "status.passes[restored]" + may},
 			"a pass and another phase" + of: {try(`{"phase":"Completed",` + pass("new", uid, "")[1:]), "status.phase" + may},
 		})
 		stolen.expectAccepted(map[string]attempt{
 			"a pass" + of:                   try(pass("new", uid, "")),
 			"a pass of a timeout" + of:      try(pass("new", uid, `,"timedOut":true`)),
 			"the pass that is there" + of:   try(pass("old", uid, "")),
+			"a pass over a restored" + of:   try(pass("restored", uid, "")),
 			"a status without changes" + of: try(`{}`),
 		})
 	}
