@@ -16,6 +16,8 @@ type objectStore[T metav1.Object] struct {
 	apply, remove func(T) sequence.Changes
 	replace       func(list []T, version string) sequence.Changes
 
+	applyListed func(T) sequence.Changes // of a namespace that is listed by itself
+
 	trim   func(T) T // of what is listed; nil if it is taken as it is
 	intern func(T)   // of what is watched; nil if it is taken as it is
 	// decode returns the object of an event. It is called with deliver held.
@@ -29,7 +31,7 @@ type objectStore[T metav1.Object] struct {
 
 func newObjectStore[T metav1.Object](f *Feed, apply, remove func(T) sequence.Changes, replace func([]T, string) sequence.Changes) *objectStore[T] {
 	return &objectStore[T]{
-		feed: f, position: &position{}, apply: apply, remove: remove, replace: replace, decode: as[T], first: make(chan struct{}),
+		feed: f, position: &position{}, apply: apply, applyListed: apply, remove: remove, replace: replace, decode: as[T], first: make(chan struct{}),
 	}
 }
 

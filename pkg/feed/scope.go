@@ -183,7 +183,7 @@ func (s *scope[T]) enterPage(page []T, round int, missing map[string]*watchedNam
 		if s.store.trim != nil {
 			object = s.store.trim(object)
 		}
-		s.feed.publish(s.store.apply(object))
+		s.feed.publish(s.store.applyListed(object))
 	}
 	return true
 }

@@ -93,6 +93,7 @@ func (f *Feed) replaceNamespaces(list []*corev1.Namespace, version string) seque
 // scheduled depends on when the engine has seen them first.
 func (f *Feed) pods() *objectStore[*corev1.Pod] {
 	store := newObjectStore(f, f.engine.ApplyPod, f.engine.RemovePod, f.engine.ReplacePods)
+	store.applyListed = f.engine.ApplyListedPod
 	interned := &podInterner{}
 	store.trim, store.intern, store.decode = interned.trimPod, interned.internPod, f.decodePod
 	scope := newScope(store)

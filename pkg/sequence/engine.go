@@ -34,7 +34,12 @@ func (e *Engine) settleAt(version string, enter func(*transaction)) Changes {
 }
 
 // ApplyPod tells the engine of a pod that was added or changed. A version older than the one it has is ignored.
-func (e *Engine) ApplyPod(object *corev1.Pod) Changes {
+func (e *Engine) ApplyPod(object *corev1.Pod) Changes { return e.applyPodOf(object, false) }
+
+// ApplyListedPod is ApplyPod for a pod of a list of its namespace only, which may be newer than what is known of other namespaces.
+func (e *Engine) ApplyListedPod(object *corev1.Pod) Changes { return e.applyPodOf(object, true) }
+
+func (e *Engine) applyPodOf(object *corev1.Pod, listed bool) Changes {
 	e.enter.Lock()
 	defer e.enter.Unlock()
 
@@ -42,6 +47,7 @@ func (e *Engine) ApplyPod(object *corev1.Pod) Changes {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	tx := e.begin(view.ResourceVersion)
+	tx.listed = listed
 	e.applyPod(view, tx)
 	return e.settle(tx)
 }

@@ -127,7 +127,7 @@ func (k *knowledge) knowsWorkloads(s *sequence, ripe Ripe, looked []metav1.Objec
 	return len(known) == 0
 }
 
-// knowsPods reports whether no pod that was looked at is newer than it is known, and whether all members of ripe groups were there.
+// knowsPods reports whether no pod that was looked at is newer than it is known, and whether all that ripe groups count were there.
 func (k *knowledge) knowsPods(s *sequence, ripe Ripe, looked []metav1.PartialObjectMetadata) bool {
 	if len(ripe.PodNamespaces) == 0 {
 		return true
@@ -142,9 +142,12 @@ func (k *knowledge) knowsPods(s *sequence, ripe Ripe, looked []metav1.PartialObj
 		}
 	}
 	for i := range s.nodeless.Ripe.All() {
-		for p := range s.nodeless.peek(i).members {
-			if _, is := there[p.UID]; !is && slices.Contains(ripe.PodNamespaces, p.Namespace) {
-				return false
+		state := s.nodeless.peek(i)
+		for _, counted := range []map[*pod]contribution{state.members, state.named} {
+			for p := range counted {
+				if _, is := there[p.UID]; !is && slices.Contains(ripe.PodNamespaces, p.Namespace) {
+					return false
+				}
 			}
 		}
 	}

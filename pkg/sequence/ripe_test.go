@@ -7,6 +7,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -131,6 +132,23 @@ func TestWhatMustBeLookedAtBeforeAPassIsRecorded(t *testing.T) {
 			},
 			wantPasses: []bool{false}, wantWorkloads: []inventory.WorkloadKey{dbSet},
 		},
+		"the pods, too, where only another namespace was listed after the workload": {
+			play: func(e *Engine) {
+				e.ApplyPod(podOfSet("db", "6"))
+				e.ApplyWorkload(set("db", "7", 1))
+				e.ApplyListedPod(readyPod("elsewhere", "other", "", "8"))
+				e.ApplySequence(twoTiers().Obj())
+			},
+			wantPasses: []bool{false}, wantWorkloads: []inventory.WorkloadKey{dbSet}, wantPods: []string{oracleNamespace},
+		},
+		"the pods, too, where some of them were listed later than the watch goes on from": {
+			play: func(e *Engine) {
+				e.ApplyWorkload(set("db", "7", 1))
+				e.ReplacePods([]*corev1.Pod{podOfSet("db", "5"), readyPod("elsewhere", "other", "", "8")}, "6")
+				e.ApplySequence(twoTiers().Obj())
+			},
+			wantPasses: []bool{false}, wantWorkloads: []inventory.WorkloadKey{dbSet}, wantPods: []string{oracleNamespace},
+		},
 		"what all groups count that are ripe by each other": {
 			play: func(e *Engine) {
 				for _, tier := range []string{"app", "db"} {
@@ -209,6 +227,13 @@ func TestAPassIsRecordedOnlyIfWhatWasLookedAtIsAsItIsKnown(t *testing.T) {
 		},
 		"a workload wants more pods": {
 			look: func(l *Looked) { l.Workloads = []metav1.Object{set("db", "9", 2)} },
+		},
+		"a workload has another template, which its controller has seen": {
+			look: func(l *Looked) {
+				rolled := set("db", "9", 1)
+				rolled.Generation, rolled.Status.ObservedGeneration = 2, 2
+				l.Workloads = []metav1.Object{rolled}
+			},
 		},
 		"a workload wants more pods, as the engine knows by now": {
 			meanwhile: func(e *Engine) { e.ApplyWorkload(set("db", "9", 2)) },
@@ -308,4 +333,59 @@ func TestAPassIsRecordedThoughAnotherGroupHasBecomeRipe(t *testing.T) {
 	require.True(t, ok)
 	assert.Len(t, both.Passes, 2)
 	assert.False(t, e.Agrees(both, Looked{Workloads: []metav1.Object{set("db", "5", 1)}}), "the other workload was not there")
+}
+
+// A pod that a group names may be a member of an earlier group, which is passed already.
+func TestAPassIsNotRecordedOfANamedPodOfAnEarlierGroupThatIsGone(t *testing.T) {
+	e := unrecorded(ripeAt)
+	e.ApplyWorkload(set("db", "5", 1))
+	e.ApplyPod(podOfSet("db", "6"))
+	tiers := MakeSequence(oracleNamespace, "tiers").UID("tiers").Label("DB", "tier", "db").Pods("Two", "db-0").Pods("Three", "three")
+	e.ApplySequence(tiers.Obj().DeepCopy())
+	tiers.ResourceVersion, tiers.PodSequence.Generation = "9", 2
+	tiers.Status.Passes = map[string]v1alpha1.GroupPass{e.sequences[tiersKey].groups[0].Hash: {UID: "tiers", At: metav1.NewTime(ripeAt)}}
+	e.ApplySequence(tiers.Obj())
+	ripe, ok := e.Ripe(tiersKey)
+	require.True(t, ok)
+	require.Len(t, ripe.Passes, 1)
+	require.Equal(t, []string{oracleNamespace}, ripe.PodNamespaces)
+	assert.True(t, e.Agrees(ripe, Looked{Pods: []metav1.PartialObjectMetadata{metadataOf(podOfSet("db", "6"))}}))
+	assert.False(t, e.Agrees(ripe, Looked{}))
+}
+
+// A Job was complete, and before that was recorded another one came: the group is not complete, whatever becomes of them.
+func TestAGroupThatWasNotPassedIsNotCompleteOnceItsJobsAreGone(t *testing.T) {
+	job := func(name, version string, conditions ...batchv1.JobCondition) *batchv1.Job {
+		return &batchv1.Job{
+			ObjectMeta: metav1.ObjectMeta{Namespace: oracleNamespace, Name: name, UID: types.UID(name), ResourceVersion: version},
+			Spec:       batchv1.JobSpec{Template: corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: map[string]string{"tier": "db"}}}},
+			Status:     batchv1.JobStatus{Conditions: conditions},
+		}
+	}
+	e := unrecorded(ripeAt)
+	first := job("first", "5", batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(ripeAt)})
+	second := job("second", "7")
+	e.ApplyWorkload(first)
+	e.ApplySequence(MakeSequence(oracleNamespace, "tiers").UID("tiers").Label("DB", "tier", "db").Complete().Label("App", "tier", "app").Obj())
+	_, ok := e.Ripe(tiersKey)
+	require.True(t, ok)
+	e.ApplyWorkload(second)
+	e.RemoveWorkload(first)
+	e.RemoveWorkload(second)
+	_, ok = e.Ripe(tiersKey)
+	assert.False(t, ok)
+}
+
+// PreEnqueue has refused a pod that the watch had yet to bring, and another namespace was listed meanwhile.
+func TestAPodThatTheWatchBringsLateIsReleasedThoughAnotherNamespaceWasListed(t *testing.T) {
+	e := unrecorded(ripeAt)
+	tiers := MakeSequence(oracleNamespace, "tiers").UID("tiers").Pods("One", "one").Label("App", "tier", "app")
+	e.ApplySequence(tiers.Obj().DeepCopy())
+	e.ApplyListedPod(readyPod("elsewhere", "other", "", "20"))
+	app := makePod("app", "10").Label("tier", "app").Obj()
+	require.True(t, e.Verdict(app).Held)
+	tiers.ResourceVersion = "30"
+	tiers.Status.Passes = map[string]v1alpha1.GroupPass{e.sequences[tiersKey].groups[0].Hash: {UID: "tiers", At: metav1.NewTime(ripeAt)}}
+	e.ApplySequence(tiers.Obj())
+	assert.Len(t, e.ApplyPod(app).Released, 1)
 }

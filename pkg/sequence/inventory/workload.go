@@ -44,8 +44,9 @@ type Workload struct {
 	// ReadyNodes and UpdatedNodes say, of a DaemonSet, on how many of the nodes that it is due on it has a ready pod, and one of the newest
 	// template, as its controller counted them together with Expected.
 	ReadyNodes, UpdatedNodes int
-	// Observed reports that its controller has seen its newest generation.
-	Observed bool
+	// Observed reports that its controller has seen its newest generation, and Generation is that: of what it should have.
+	Observed   bool
+	Generation int64
 	// Revision marks the pods of the newest template, see RevisionOf; of a DaemonSet it is the template generation only. It is
 	// not looked at if AllCurrent.
 	Revision   string
@@ -81,7 +82,7 @@ func (w *Workload) View(object metav1.Object) bool {
 	*w = Workload{
 		Namespace: object.GetNamespace(), Name: object.GetName(), UID: object.GetUID(),
 		ResourceVersion: object.GetResourceVersion(), CreatedAt: object.GetCreationTimestamp().Time,
-		Terminating: object.GetDeletionTimestamp() != nil, Observed: true, AllCurrent: true,
+		Generation: object.GetGeneration(), Terminating: object.GetDeletionTimestamp() != nil, Observed: true, AllCurrent: true,
 	}
 	if w.Terminating {
 		w.DeletedAt = object.GetDeletionTimestamp().Time
@@ -202,7 +203,7 @@ func (w *Workload) SamePods(other *Workload) bool {
 
 // CountsAs reports whether another version of the workload counts as this one does, wherever it is counted.
 func (w *Workload) CountsAs(other *Workload) bool {
-	return w.UID == other.UID && w.SamePods(other) && w.Terminating == other.Terminating && w.NamespaceGoing == other.NamespaceGoing &&
+	return w.UID == other.UID && w.Generation == other.Generation && w.SamePods(other) && w.Terminating == other.Terminating && w.NamespaceGoing == other.NamespaceGoing &&
 		w.Expected == other.Expected && w.ExpectedComplete == other.ExpectedComplete &&
 		w.ReadyNodes == other.ReadyNodes && w.UpdatedNodes == other.UpdatedNodes && w.Observed == other.Observed &&
 		(w.Revision == other.Revision || w.Kind == KindDeployment) && w.AllCurrent == other.AllCurrent && // that of a Deployment its ReplicaSets say

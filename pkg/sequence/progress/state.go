@@ -146,7 +146,7 @@ func (s *State) Advance(d Domain, now time.Time) {
 }
 
 // noteCompleted remembers that a group was passed because it was complete. So it is noted when the group is ripe: a Job may be deleted as
-// soon as it is complete, before its pass is recorded. Where a pass may be lost, a member that is not complete opens
+// soon as it is complete, before its pass is recorded. Where there is no pass, or it may be lost, a member that is not complete opens
 // the group again. A permanent pass of which nobody knows more was one of a complete group, unless it may have been one without it.
 func (s *State) noteCompleted(d Domain, group int) {
 	readiness := d.Readiness(group)
@@ -155,7 +155,7 @@ func (s *State) noteCompleted(d Domain, group int) {
 	case (s.Passed | s.Ripe).Has(group) && known:
 		s.Completed.Add(group)
 		s.Reopened &^= 1 << group
-	case d.Continuous && !readiness.Satisfied && readiness.Unfinished:
+	case (d.Continuous || !s.Passed.Has(group)) && !readiness.Satisfied && readiness.Unfinished:
 		s.Completed &^= 1 << group
 		s.Reopened.Add(group)
 	}
