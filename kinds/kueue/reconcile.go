@@ -28,7 +28,7 @@ type Sequences interface {
 	WouldHold(pods ...*corev1.Pod) (hold sequence.Hold, known bool)
 	// Places returns the groups that sequences have for a pod.
 	Places(pod *corev1.Pod) []sequence.Place
-	// CatchUp returns once every PodSequence is known that there was when this version of the pod was written.
+	// CatchUp returns once every PodSequence is known that there was when it was called.
 	CatchUp(ctx context.Context, pod *corev1.Pod) error
 }
 
@@ -167,7 +167,7 @@ func (r *reconciler) gather(list *unstructured.UnstructuredList, ours sets.Set[s
 	return waiters, objects, nil
 }
 
-// confirm decides once more when every PodSequence is known that there was when the Workload was written.
+// confirm decides once more when every PodSequence is known that there is.
 func (r *reconciler) confirm(ctx context.Context, w *waiter, ours sets.Set[string], note string) (decision, error) {
 	pods := w.pods()
 	for _, pod := range pods {

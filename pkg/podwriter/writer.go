@@ -31,7 +31,8 @@ const (
 	lifters = 16
 	// explainDelay keeps pods that are released soon after their creation from being written to at all.
 	explainDelay = time.Second
-	// nominationDelay keeps the nominations of pods that wait for a moment only, such as until a pass is recorded. It is shorter than explainDelay, so that the explanation is made from the version without nomination.
+	// nominationDelay keeps the nominations of pods that wait for a moment only, such as until a pass is recorded. It is shorter than
+	// explainDelay, so that the explanation is made from the version without nomination.
 	nominationDelay = explainDelay / 2
 )
 

@@ -82,8 +82,8 @@
 //   - A pod belongs to at most one group of a sequence: the first that names or selects it. If db lists the pod web-0, and web selects
 //     its labels, it is a member of db, and waits for nothing.
 //   - In a domain a group is passed after all groups that it waits for. In mode BootstrapOnly it is passed once status records it, and
-//     that is only lost when the definition of the group, or of one before it, changes: if a pod of db fails later, web goes on. In mode Continuous it lasts as
-//     long as the group is satisfied: new pods of web wait again.
+//     that is only lost when the definition of the group, or of one before it, changes: if a pod of db fails later, web goes on. In mode
+//     Continuous it lasts as long as the group is satisfied: new pods of web wait again.
 //   - A pod may be scheduled when all groups that its own waits for are passed, in every sequence it belongs to: in the cluster, or on
 //     the node that it asks for. One that asks for none is tried, and Filter keeps it from nodes that are not open. If another sequence has
 //     web-0 in its first group, that one does not hold it, and this one does.

@@ -63,7 +63,7 @@ func (e event) tellOracle(o *oracle) {
 	}
 }
 
-// toldEngine is an engine that is told of events, whoever answers its questions.
+// toldEngine is an engine that is told of events, whoever records its passes.
 type toldEngine interface {
 	ApplyPod(object *corev1.Pod) Changes
 	RemovePod(object *corev1.Pod) Changes

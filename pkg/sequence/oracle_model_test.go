@@ -361,7 +361,7 @@ func (o *oracle) look(ps *v1alpha1.PodSequence, cluster *v1alpha1.ClusterPodSequ
 	completed := v.memory.completed.Clone()
 	o.remember(v)
 	again := o.reviewFailures(v)
-	for i := range ps.Spec.PodGroups { // a proof may say of a group that it was complete
+	for i := range ps.Spec.PodGroups { // status may say of a group that it was complete
 		c := v.courses[""]
 		again = again || c != nil && !c.groups[i].satisfied && v.memory.completed.Has(v.definitions[i]) && !completed.Has(v.definitions[i])
 	}

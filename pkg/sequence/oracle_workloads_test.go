@@ -370,7 +370,7 @@ func needsNone(g v1alpha1.PodGroup) bool {
 func (o *oracle) count(v *view, i int) groupCount {
 	g := v.Spec.PodGroups[i]
 	if !makesSense(g) {
-		return o.finish(v, i, groupCount{}) // if it was passed, as a proof may say, it stays so
+		return o.finish(v, i, groupCount{}) // if it was passed, as status may say, it stays so
 	}
 	if len(g.Pods) > 0 {
 		return o.countNames(v, i)

@@ -37,8 +37,9 @@ func (p *pod) provenGroup(s *sequence) (group int, ok bool) {
 }
 
 // canProve reports whether a proof on the pod counts: the pod must have got what the proof was written for, a node or its gate lifted.
-// Otherwise whoever may annotate a held pod could release it and others from a suspension where no policy protects the annotation. That a pod of our scheduler
-// has no gate says nothing, for it needs none to be held. So its proof counts again when a scheduler has looked for a node.
+// Otherwise whoever may annotate a held pod could release it and others from a suspension where no policy protects the annotation. That a
+// pod of our scheduler has no gate says nothing, for it needs none to be held. So its proof counts again when a scheduler has looked for a
+// node.
 func (set *settings) canProve(p *pod) bool {
 	if p.Bound() {
 		return true

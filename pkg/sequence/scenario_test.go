@@ -56,8 +56,8 @@ import (
 //	where NAME          which nodes are open to the pod
 //	spares NAME         which bound pods the pod may not evict
 //	status NAME         the status the controller would write; the engine is told of it
-//	delay               questions are not answered any more until
-//	answer              which answers them, and all that come after
+//	delay               passes are not recorded any more until
+//	record              which records them, and all that come after
 //	restart             another engine is told of everything that there is, and takes over
 func TestScenarios(t *testing.T) {
 	files, err := os.ReadDir("testdata")

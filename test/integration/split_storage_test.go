@@ -44,15 +44,15 @@ func TestSplitStorage(t *testing.T) {
 			})
 
 			// Nothing is listed while nothing happens, however little versions say.
-			lists, last := s.questions(), time.Now()
+			lists, last := s.lists(), time.Now()
 			s.Await("no lists for three seconds", func() bool {
-				if now := s.questions(); now > lists {
+				if now := s.lists(); now > lists {
 					lists, last = now, time.Now()
 				}
 				return time.Since(last) > 3*time.Second
 			})
 			assert.Less(t, lists, 200, "lists for two dozen pods")
-			t.Logf("both programs made %d lists to be sure that nothing was missing", lists)
+			t.Logf("both programs made %d lists", lists)
 		})
 	}
 }
@@ -67,8 +67,8 @@ func (s *story) expectPrompt(what string, happened func() bool) {
 	s.Logf("%s was bound after %s", what, took.Round(time.Millisecond))
 }
 
-// questions counts the lists that our programs made to be sure that nothing is missing: those of metadata, by the page.
-func (s *story) questions() int {
+// lists counts the lists that our programs made before they recorded a pass or lifted a gate: those of metadata, by the page.
+func (s *story) lists() int {
 	count := 0
 	s.Audited(func(e *cluster.Request) {
 		if e.Program != "" && e.IsAnswered() && e.Verb == "list" && strings.Contains(e.RequestURI, "limit=") {

@@ -36,8 +36,8 @@ func (h *Holds) WouldHold(pods ...*corev1.Pod) (hold sequence.Hold, known bool) 
 // Places returns the groups that sequences have for a pod, see sequence.Engine.
 func (h *Holds) Places(pod *corev1.Pod) []sequence.Place { return h.engine.Places(pod) }
 
-// CatchUp returns once every PodSequence is known that there was when this version of the object was written, and the consent and the
-// labels of its namespace as they were then. The pod need not exist.
+// CatchUp returns once every PodSequence is known that there was when it was called, and the consent and the labels of the pod's namespace
+// as they were then. The pod need not exist.
 func (h *Holds) CatchUp(ctx context.Context, pod *corev1.Pod) error {
 	for {
 		later, err := h.catchUp(ctx, sequence.IdentityOf(pod))

@@ -267,8 +267,7 @@ func (r Report) groupPhase(i int) v1alpha1.GroupPhase {
 	return v1alpha1.GroupWaiting
 }
 
-// known is the time in the API's type and whole seconds; now if it is not known, as when a group was passed on other
-// proof than its pods' readiness.
+// known is the time in the API's type and whole seconds; now if it is not known.
 func known(t, now time.Time) *metav1.Time {
 	if t.IsZero() || t.After(now) {
 		t = now
