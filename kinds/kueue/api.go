@@ -115,7 +115,6 @@ func (w *workload) pods() []*corev1.Pod {
 		pods = append(pods, &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{
 				Namespace: w.Namespace, Labels: set.Template.Labels, Annotations: set.Template.Annotations,
-				ResourceVersion: w.ResourceVersion, // what there was when the Workload was written holds the pods
 			},
 			Spec: set.Template.Spec,
 		})

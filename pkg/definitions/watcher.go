@@ -76,21 +76,17 @@ func established(_ context.Context, object any) bool {
 	})
 }
 
-// Ask asks the API server whether the kind is served, as of a version, for decisions that must not be wrong if the watch is behind.
-func (w *Watcher) Ask(ctx context.Context) (isServed bool, version string, err error) {
+// Ask asks the API server whether the kind is served, for decisions that must not be wrong if the watch is behind.
+func (w *Watcher) Ask(ctx context.Context) (isServed bool, err error) {
 	list, err := cache.ToListerWatcherWithContext(w.Source).ListWithContext(ctx, metav1.ListOptions{})
 	if err != nil {
-		return false, "", fmt.Errorf("list the definition: %w", err)
-	}
-	listed, err := meta.ListAccessor(list)
-	if err != nil {
-		return false, "", fmt.Errorf("list the definition: %w", err)
+		return false, fmt.Errorf("list the definition: %w", err)
 	}
 	err = meta.EachListItem(list, func(definition runtime.Object) error {
 		isServed = isServed || w.IsServed(ctx, definition)
 		return nil
 	})
-	return isServed, listed.GetResourceVersion(), err
+	return isServed, err
 }
 
 // Run watches until the context ends, however often the watch breaks.

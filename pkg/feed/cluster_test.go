@@ -33,7 +33,6 @@ type apiServer struct {
 
 type storedKind struct {
 	server  *apiServer
-	name    string
 	log     []logged
 	watches []*lateWatch
 	broken  bool // lists fail
@@ -67,7 +66,7 @@ func (s *apiServer) answer() {
 
 func (s *apiServer) kind(name string) *storedKind {
 	if s.kinds[name] == nil {
-		s.kinds[name] = &storedKind{server: s, name: name, lists: map[string]int{}}
+		s.kinds[name] = &storedKind{server: s, lists: map[string]int{}}
 	}
 	return s.kinds[name]
 }
@@ -171,7 +170,6 @@ func (k *storedKind) newest() (newest string, err error) {
 
 // lateWatch brings what is written when the test says so.
 type lateWatch struct {
-	kind    *storedKind
 	version int
 	events  chan watch.Event
 	stopped sync.Once
@@ -185,7 +183,7 @@ func (k *storedKind) watch(_ context.Context, options metav1.ListOptions) (watch
 	if err != nil {
 		return nil, err
 	}
-	w := &lateWatch{kind: k, version: from, events: make(chan watch.Event), done: make(chan struct{})}
+	w := &lateWatch{version: from, events: make(chan watch.Event), done: make(chan struct{})}
 	k.watches = append(k.watches, w)
 	return w, nil
 }

@@ -88,7 +88,7 @@ func (f *Feed) newestSequence(ctx context.Context, kind *sequenceKind) (string, 
 		return version, err
 	}
 	// That the watch of definitions has brought none says nothing: it may be behind.
-	isServed, _, err := kind.definition.Ask(ctx)
+	isServed, err := kind.definition.Ask(ctx)
 	if err == nil && isServed {
 		err = fmt.Errorf("%s are not served, though their kind is installed", kind.resource.Resource)
 	}

@@ -31,8 +31,6 @@ type (
 	Decision = report.Decision
 	// WorkloadKind is a kind of object that owns pods, or that of pods.
 	WorkloadKind = inventory.Kind
-	// WorkloadKey names a workload.
-	WorkloadKey = inventory.WorkloadKey
 	// WorkloadRow is a row in the table of workload kinds.
 	WorkloadRow = inventory.WorkloadKind
 )

@@ -9,7 +9,6 @@ import (
 
 // transaction is one step of the engine: objects are entered one by one, and only then is it seen what that changes.
 type transaction struct {
-	number  uint64 // counts the transactions of the engine
 	version string // of the event; empty if it has none
 	listed  bool   // it is of a list of one namespace, and may be newer than what the watch has brought of others
 	// dirtyDomains are those whose sums, nodes or memberships changed.
@@ -80,7 +79,7 @@ func (tx *transaction) brought() string {
 // begin begins the transaction of an event of a version. The compiler inlines it, so that the transaction of a pod's event is on the stack.
 func (k *knowledge) begin(version string) *transaction {
 	k.transactions++
-	return &transaction{number: k.transactions, version: version}
+	return &transaction{version: version}
 }
 
 func (tx *transaction) markDirty(d *domain) {

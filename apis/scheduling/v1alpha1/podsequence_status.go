@@ -93,9 +93,6 @@ const MaxListedNodes = 256
 // MaxListedPods is where lists of pod names in status are cut; the message tells of the cut.
 const MaxListedPods = 100
 
-// MaxPasses is how many passes status can hold. Those of groups that are not defined any more leave when the controller writes next.
-const MaxPasses = 128
-
 // MaxFailures is how many members that failed a sequence remembers.
 const MaxFailures = 64
 

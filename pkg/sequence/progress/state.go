@@ -1,7 +1,6 @@
 package progress
 
 import (
-	"slices"
 	"time"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
@@ -36,13 +35,6 @@ type State struct {
 
 	lostAt   []time.Time // by group, see LostAt; nil while none was lost
 	passedAt []time.Time // by group, also of ripe ones; nothing on a node, where it does not matter
-}
-
-// Clone returns a copy that shares nothing with the state.
-func (s *State) Clone() *State {
-	clone := *s
-	clone.passedAt, clone.lostAt = slices.Clone(s.passedAt), slices.Clone(s.lostAt)
-	return &clone
 }
 
 // Current returns the groups that are reached and not passed.
