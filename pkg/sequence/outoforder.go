@@ -28,7 +28,7 @@ const oneInstallation = 10 * time.Minute
 func (k *knowledge) mayHaveStartedEarly(p *pod, m membership) bool {
 	s := m.sequence
 	created := s.object.CreationTimestamp.Time
-	bound := p.BoundAt.Time() // both are whole seconds: a pod that was bound after the sequence was created carries a proof
+	bound := p.BoundAt.Time() // both are whole seconds: who knew the sequence left a proof
 	return p.Bound() && !p.Terminating && !p.Succeeded && !p.Failed && !p.Mirror &&
 		s.groups[m.group].Awaited != 0 && s.canCheckOrder() &&
 		(!bound.After(created) || !k.settings.isOurs(p)) && !bound.Before(created.Add(-oneInstallation)) && !s.ReleasedInOrder(p.ProofMarks(), m.group)

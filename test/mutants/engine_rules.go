@@ -48,7 +48,7 @@ func ofReadiness() []mutant {
 			"a sequence whose last group selects everything that is left never completes if nothing is", engine, ""},
 		{readinessPath + "group.go", "g.IsRest && g.OthersSatisfied", "g.IsRest",
 			"a last group for which nothing is left is satisfied before the others", engine, ""},
-		{progressPath + "state.go", "case d.Continuous && !readiness.Satisfied && readiness.Unfinished:", "case false:",
+		{progressPath + "state.go", "case (d.Continuous || !s.Passed.Has(group)) && !readiness.Satisfied && readiness.Unfinished:", "case false:",
 			"a Job that is deleted while it runs counts as one that completed before it", engine, ""},
 		{enginePath + "advance.go", "d.Completed |= same.Set(old.Completed)", "d.Completed |= 0",
 			"an edit of another group forgets that a group was complete", engine, ""},
