@@ -32,7 +32,7 @@ func liveHeap() int64 {
 // an edit would be more than a hundred bytes of each.
 func TestMemoryDoesNotGrowWithEdits(t *testing.T) {
 	slow.Test(t)
-	const few, many, slack = 10, 10_000, 400 << 10
+	const few, many, slack = 10, 10_000, 700 << 10
 	tests := map[string]func(engine recording, i int){
 		"a time-out far away is edited": func(engine recording, i int) {
 			engine.ApplySequence(edited(i, farTimeouts(v1alpha1.ScopeCluster)))
