@@ -20,7 +20,7 @@ import (
 	. "example.com/podsequence/test/harness/builders"
 )
 
-// What a pod of a namespace of interest costs at most, with the conditions that a kubelet sets. One that shares its labels with no other
+// What a pod costs at most, with the conditions that a kubelet sets. One that shares its labels with no other
 // costs more, and so does one that waits for a node: what the engine says of it is published.
 func TestWhatAPodCosts(t *testing.T) {
 	pods := map[string]struct {
@@ -33,7 +33,7 @@ func TestWhatAPodCosts(t *testing.T) {
 		"that is ready, with its own labels":  {ordinalPod, 685},
 		"that waits for a node":               {waitingPod, 720},
 	}
-	for where, group := range map[string]string{"in a namespace of interest": "other", "in a group": "import"} {
+	for where, group := range map[string]string{"in no group": "other", "in a group": "import"} {
 		for what, pod := range pods {
 			t.Run("a pod "+what+" "+where, func(t *testing.T) {
 				each := podCost(t, group, pod.make)

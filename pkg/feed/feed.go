@@ -16,34 +16,8 @@
 // Also, terminal pods come through the same ordered watch as all others, whereas the scheduler's informer leaves them out, so that a
 // completed pod looks deleted. And no second copy of every pod is kept.
 //
-// # Namespaces of interest
-//
-// Pods and workloads cost memory only where a PodSequence speaks of them. A namespace is of interest from the first PodSequence
-// that speaks of it, and that it allows, until a minute after the last. Of other namespaces the engine gets the pods that
-// wait for a node, and nothing else. Each kind has one watch for the whole cluster, whatever is of interest: the watch begins
-// where nothing has been listed yet, and what it brings of other namespaces is dropped.
-//
-// When a namespace becomes of interest, it is listed a page at a time, kind by kind. Until all kinds have been, it is
-// incomplete: its PodSequences, and the consent that made them count, are kept back in the feed, and the pods wait that these
-// may hold. The following holds:
-//
-//  1. No event falls between the watch and the list. Whether an event is of interest is found out, and it enters the engine
-//     or the watch noted to have brought it, in one step under the lock that also guards what is of interest. The list is not
-//     older than what the watch had brought when the namespace was of interest already.
-//  2. In a complete namespace the engine knows, of each kind, what there was at the version of the list, and all later events up
-//     to where the watch has come. Pods that wait for a node are not listed: of these the engine knows anyway what the watch has brought.
-//  3. An object that is gone does not come back: an event that is not newer than the list is dropped, a deletion never is, and
-//     what was deleted while a list was under way is not taken from it. An event of a pod that waits for a node is not dropped:
-//     such a pod may be known until the watch brings its deletion.
-//  4. No PodSequence is known to the engine of a namespace that is incomplete, so it does not matter that the engine sees the
-//     namespace grow. All its PodSequences enter in one step.
-//  5. A pod is not scheduled while a sequence is kept back that may hold it, see keptBack. That a sequence is kept back can be
-//     seen before the watch of PodSequences, or of Namespaces, is noted to have brought what made it so, and until the engine
-//     knows that.
-//  6. A ClusterPodSequence enters the engine when all its namespaces are complete; until then the pods wait that it may hold. See
-//     interest_cluster.go.
-//  7. When a watch has a gap, the namespaces of interest are listed anew, and take the place of what the engine knows in one
-//     step. No namespace becomes complete meanwhile, and those that are being listed are listed once more.
+// Pods and workloads of all namespaces enter the engine, also where no sequence speaks of them yet: one that comes later counts what there
+// is from the moment in which it is known.
 //
 // # What the watches may lack
 //
@@ -78,17 +52,11 @@ type Feed struct {
 	engine *sequence.Engine
 	sink   func(sequence.Changes)
 	opened func() // nil if nobody wants to know
-	// advanced is called when KeptBack may give another answer.
-	advanced func()
 
 	// world are the kinds that the engine must know before it hears of sequences.
 	world      []watchedKind
 	namespaces watchedKind
 	sequences  [2]*sequenceKind // PodSequences and ClusterPodSequences
-
-	scoped   []scopedKind // those of world that the engine gets only in namespaces of interest
-	interest *interest
-	gathers  chan struct{} // has a token for every request about a namespace that has become of interest
 
 	// newestOf lists metadata, see newestOf.
 	newestOf func(ctx context.Context, resource schema.GroupVersionResource, options metav1.ListOptions) (newest string, err error)
@@ -97,8 +65,7 @@ type Feed struct {
 	// state is why the engine does not know enough yet; nil once it does.
 	state atomic.Pointer[string]
 
-	// deliver orders what reaches the sink: nothing before everything. It also guards what is of interest, so that no event falls
-	// between finding that out and telling the engine.
+	// deliver orders what reaches the sink: nothing before everything.
 	deliver sync.Mutex
 	synced  bool
 
@@ -114,8 +81,6 @@ type Options struct {
 	Sink func(sequence.Changes)
 	// Opened, if set, is called each time when the engine has come to know everything. It must not block.
 	Opened func()
-	// Advanced, if set, is called when fewer pods may be kept back than before, see KeptBack. Calls may overlap.
-	Advanced func()
 	// ClusterScopeOnly makes the feed watch no nodes: the engine must be configured alike.
 	ClusterScopeOnly bool
 	// Clock is what waits and timeouts count by, such as a servertime.Clock. It is the real one if nil.
@@ -124,9 +89,6 @@ type Options struct {
 
 // New returns a feed that does nothing until Run.
 func New(config *rest.Config, engine *sequence.Engine, options Options) (*Feed, error) {
-	if options.Advanced == nil {
-		options.Advanced = func() {}
-	}
 	if options.Clock == nil {
 		options.Clock = clock.RealClock{}
 	}
@@ -148,14 +110,11 @@ func New(config *rest.Config, engine *sequence.Engine, options Options) (*Feed, 
 
 	f := &Feed{
 		engine: engine, sink: options.Sink, newestOf: newestOf(client), lists: newFreshLists(),
-		clock: options.Clock, rearm: make(chan struct{}, 1), opened: options.Opened, advanced: options.Advanced,
+		clock: options.Clock, rearm: make(chan struct{}, 1), opened: options.Opened,
 	}
-	f.gathers = make(chan struct{}, gathersAtOnce)
 	if f.world, err = f.podsAndWorkloads(clients); err != nil {
 		return nil, err
 	}
-	f.interest = newInterest(len(f.scoped))
-	f.interest.installation = engine.InstallationNamespace()
 	if !options.ClusterScopeOnly {
 		f.world = append(f.world, f.nodes(core))
 	}
@@ -221,7 +180,6 @@ func (f *Feed) Run(ctx context.Context) {
 		}
 	}
 
-	watches.StartWithContext(ctx, f.keepInterest)
 	f.setState("it is not known yet whether the kinds PodSequence and ClusterPodSequence are installed")
 	for _, kind := range f.sequences {
 		kind.definition.MaxDelay, kind.definition.Failed = maxDelay, f.reportFailed(definitions.Resource)

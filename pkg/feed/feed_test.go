@@ -31,8 +31,8 @@ func TestQuestionsAreAnsweredWhileTheSinkActs(t *testing.T) {
 	app := st.MakePod().Namespace("shop").Name("app").UID("app").SchedulerName("podsequence-scheduler").Obj()
 	pods, sequences, installed := cachetesting.NewFakeControllerSource(), cachetesting.NewFakeControllerSource(), cachetesting.NewFakeControllerSource()
 	f := &Feed{
-		engine: engine, interest: newInterest(0),
-		clock: clock.RealClock{}, rearm: make(chan struct{}, 1), advanced: func() {},
+		engine: engine,
+		clock:  clock.RealClock{}, rearm: make(chan struct{}, 1),
 	}
 	definedBy := [...]*cachetesting.FakeControllerSource{installed, cachetesting.NewFakeControllerSource()} // PodSequences alone
 	for i, resource := range []schema.GroupVersionResource{v1alpha1.PodSequenceResource, v1alpha1.ClusterPodSequenceResource} {
@@ -64,7 +64,6 @@ func TestQuestionsAreAnsweredWhileTheSinkActs(t *testing.T) {
 		}
 		answered := make(chan answer)
 		go func() {
-			f.KeptBack(sequence.IdentityOf(app))
 			f.Why()
 			answered <- answer{f.Synced(), engine.Decide(app).Held}
 		}()

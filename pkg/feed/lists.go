@@ -11,8 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata"
-
-	"example.com/podsequence/pkg/sequence"
 )
 
 // Nobody places a pod while it carries a gate, so whoever lifts the gate can look first: a sequence that was created before the pod, and
@@ -117,40 +115,26 @@ func newestOf(client metadata.Interface) func(context.Context, schema.GroupVersi
 	}
 }
 
-// CatchUp returns once the engine knows every PodSequence and ClusterPodSequence that there was when it was called, and what the pod's
-// Namespace said then. If a namespace must be listed first, which takes as long as the API server refuses, it returns a channel that is
-// closed when the caller should ask again.
-func (f *Feed) CatchUp(ctx context.Context, pod sequence.Identity) (later <-chan struct{}, err error) {
-	loosened := f.interest.kept.nextLoosened()
+// CatchUp returns once the engine knows every PodSequence and ClusterPodSequence that there was when it was called, and what a Namespace
+// said then.
+func (f *Feed) CatchUp(ctx context.Context, namespace string) error {
 	ctx, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	for _, kind := range f.sequences {
 		newest, err := f.lists.newest(ctx, kind.resource.Resource, func(ctx context.Context) (string, error) { return f.newestSequence(ctx, kind) })
 		if err != nil {
-			return nil, fmt.Errorf("list %s: %w", kind.resource.Resource, err)
+			return fmt.Errorf("list %s: %w", kind.resource.Resource, err)
 		}
 		if err := kind.watch.await(ctx, newest); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	newest, err := f.lists.newest(ctx, "namespace "+pod.Namespace, func(ctx context.Context) (string, error) {
-		named := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, pod.Namespace).String()}
+	newest, err := f.lists.newest(ctx, "namespace "+namespace, func(ctx context.Context) (string, error) {
+		named := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, namespace).String()}
 		return f.newestOf(ctx, f.namespaces.resource, named)
 	})
 	if err != nil {
-		return nil, fmt.Errorf("list namespace %s: %w", pod.Namespace, err)
+		return fmt.Errorf("list namespace %s: %w", namespace, err)
 	}
-	if err := f.namespaces.store.watch().await(ctx, newest); err != nil {
-		return nil, err
-	}
-	if _, kept := f.interest.kept.holds(pod); kept {
-		return loosened, nil
-	}
-	return nil, nil
-}
-
-// KeptBack reports whether a sequence may hold the pod that the feed keeps back from the engine, because not everything is known of a
-// namespace of which the sequence speaks. If that takes long, why says so. When it is over, Options.Advanced is called.
-func (f *Feed) KeptBack(pod sequence.Identity) (why string, kept bool) {
-	return f.interest.kept.holds(pod)
+	return f.namespaces.store.watch().await(ctx, newest)
 }

@@ -32,12 +32,6 @@ var (
 		Help:           "PodSequences and ClusterPodSequences that cannot be read completely, by resource: they were stored when the CRD allowed more. They are Degraded, and hold the pods of the parts that can be read.",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"resource"})
-	namespacesOfInterest = metrics.NewGauge(&metrics.GaugeOpts{
-		Subsystem:      "podsequence",
-		Name:           "namespaces_of_interest",
-		Help:           "Namespaces whose pods and workloads are kept in memory: those that a PodSequence or a ClusterPodSequence refers to, or referred to within the last minute.",
-		StabilityLevel: metrics.ALPHA,
-	})
 	podsReleased = metrics.NewCounter(&metrics.CounterOpts{
 		Subsystem:      "podsequence",
 		Name:           "pods_released_total",
@@ -47,13 +41,13 @@ var (
 )
 
 func init() {
-	legacyregistry.MustRegister(watchErrors, eventDuration, engineSynced, unreadableSequences, namespacesOfInterest, podsReleased)
+	legacyregistry.MustRegister(watchErrors, eventDuration, engineSynced, unreadableSequences, podsReleased)
 }
 
 // Collectors are this package's metrics, for a program that does not serve Kubernetes' registry.
 func Collectors() []prometheus.Collector {
 	return []prometheus.Collector{
 		watchErrors.CounterVec, eventDuration, engineSynced,
-		unreadableSequences.GaugeVec, namespacesOfInterest, podsReleased, holdDuration, heldPods{}, oldestHeldPod,
+		unreadableSequences.GaugeVec, podsReleased, holdDuration, heldPods{}, oldestHeldPod,
 	}
 }

@@ -27,13 +27,6 @@ func (p *position) advance(version string) {
 	}
 }
 
-// at is the last version that the watch brought.
-func (p *position) at() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.version
-}
-
 // await returns once the watch has brought this version, which is one of its kind.
 func (p *position) await(ctx context.Context, version string) error {
 	for {

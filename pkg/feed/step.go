@@ -1,7 +1,6 @@
 package feed
 
 import (
-	"context"
 	"time"
 
 	"example.com/podsequence/pkg/sequence"
@@ -11,7 +10,7 @@ import (
 func (f *Feed) open() {
 	f.deliver.Lock()
 	defer f.deliver.Unlock()
-	if f.synced || !f.interest.isKnown() || !f.sequences[0].listed || !f.sequences[1].listed {
+	if f.synced || !f.sequences[0].listed || !f.sequences[1].listed {
 		return
 	}
 	f.synced = true
@@ -44,7 +43,10 @@ func (f *Feed) apply(enter func() sequence.Changes) {
 func (f *Feed) applyAt(watch *position, version string, enter func() sequence.Changes) {
 	f.deliver.Lock()
 	defer f.deliver.Unlock()
-	f.stepAt(watch, version, enter)
+	f.step(func() sequence.Changes {
+		defer watch.advance(version)
+		return enter()
+	})
 }
 
 // step is apply for who holds deliver.
@@ -57,19 +59,10 @@ func (f *Feed) step(enter func() sequence.Changes) {
 	eventDuration.Observe(time.Since(begin).Seconds())
 	f.observeReleases(changes)
 	f.publish(changes)
-	f.forgetAbandoned()
 	if next := f.engine.NextWake(); !next.Equal(f.wake) {
 		f.wake = next
 		wake(f.rearm)
 	}
-}
-
-// stepAt is applyAt for who holds deliver.
-func (f *Feed) stepAt(watch *position, version string, enter func() sequence.Changes) {
-	f.step(func() sequence.Changes {
-		defer watch.advance(version)
-		return enter()
-	})
 }
 
 // publish passes on changes.
@@ -89,17 +82,5 @@ func wake(wakeup chan struct{}) {
 	select {
 	case wakeup <- struct{}{}:
 	default:
-	}
-}
-
-// pause waits for some time. It reports whether the context is still there.
-func pause(ctx context.Context, length time.Duration) bool {
-	timer := time.NewTimer(length)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

@@ -11,7 +11,7 @@ import (
 func TestNothingIsReleasedBeforeTheSequencesOfBothKindsAreKnown(t *testing.T) {
 	for _, last := range []int{0, 1} {
 		f := &Feed{
-			engine: sequence.NewEngine(sequence.Config{}), interest: newInterest(0), sink: func(sequence.Changes) {},
+			engine: sequence.NewEngine(sequence.Config{}), sink: func(sequence.Changes) {},
 			sequences: [2]*sequenceKind{{}, {}},
 		}
 		f.setState("nothing is known yet")

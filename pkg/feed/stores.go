@@ -34,8 +34,7 @@ func (k *sequenceKind) read(stored map[string]any) sequence.Stored {
 	return sequence.Read(stored)
 }
 
-// sequenceStore hands the sequences of one kind to the engine. The first complete lists, and what there is in the namespaces of
-// which they speak, are the last things that the engine must know.
+// sequenceStore hands the sequences of one kind to the engine. The first complete lists are the last things that the engine must know.
 type sequenceStore struct {
 	feed   *Feed
 	kind   *sequenceKind
@@ -54,10 +53,6 @@ func (s *sequenceStore) Update(obj any) error {
 	}
 	ps, version := s.read(stored), stored.GetResourceVersion()
 	s.feed.applyAt(s.kind.watch, version, func() sequence.Changes {
-		if s.feed.interest.holdBack(ps, s.feed.clock.Now()) {
-			// It may have spoken of another namespace before.
-			return s.feed.engine.RemoveSequence(keyOf(stored), version)
-		}
 		return s.feed.engine.ApplySequences([]sequence.Stored{ps})
 	})
 	return nil
@@ -71,7 +66,6 @@ func (s *sequenceStore) Delete(obj any) error {
 	key := keyOf(stored)
 	s.forget(key)
 	s.feed.applyAt(s.kind.watch, stored.GetResourceVersion(), func() sequence.Changes {
-		s.feed.interest.forgetSequence(key, s.feed.clock.Now())
 		return s.feed.engine.RemoveSequence(key, stored.GetResourceVersion())
 	})
 	return nil
@@ -124,6 +118,15 @@ func (s *sequenceStore) forget(key types.NamespacedName) {
 
 func (s *sequenceStore) countUnreadable() {
 	unreadableSequences.WithLabelValues(s.kind.resource.Resource).Set(float64(len(s.unreadable)))
+}
+
+// replaceSequences enters all sequences of a kind that there are at a version.
+func (f *Feed) replaceSequences(kind *sequenceKind, all []sequence.Stored, version string) sequence.Changes {
+	kind.listed = true
+	if kind.cluster {
+		return f.engine.ReplaceClusterSequences(all, version)
+	}
+	return f.engine.ReplaceSequences(all, version)
 }
 
 // Recorded enters what the API server returned when passes of a sequence were recorded, so that nobody waits for the watch to bring it.

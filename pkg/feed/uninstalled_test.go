@@ -63,8 +63,8 @@ func TestWhetherAKindIsNotInstalledIsAsked(t *testing.T) {
 
 func TestPodsWaitForASequenceThatTheyNameWhileItsKindIsInstalled(t *testing.T) {
 	f := &Feed{
-		engine: sequence.NewEngine(ours()), interest: newInterest(0),
-		clock: clock.RealClock{}, rearm: make(chan struct{}, 1), sink: func(sequence.Changes) {},
+		engine: sequence.NewEngine(ours()),
+		clock:  clock.RealClock{}, rearm: make(chan struct{}, 1), sink: func(sequence.Changes) {},
 	}
 	for i, resource := range sequenceResources {
 		f.sequences[i] = &sequenceKind{cluster: i == 1, resource: resource, watch: &position{}}

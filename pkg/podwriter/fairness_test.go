@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -32,11 +31,11 @@ type crowd struct {
 
 func (c crowd) Decide(*corev1.Pod) sequence.Decision { return sequence.Decision{Held: c.held} }
 
-func (c crowd) Lift(pod types.NamespacedName) sequence.Lift {
+func (c crowd) Lift(types.NamespacedName) sequence.Lift {
 	if c.held {
 		return sequence.Lift{}
 	}
-	return sequence.Lift{Gates: []string{gate}, Pod: sequence.Identity{Namespace: pod.Namespace, Name: pod.Name}}
+	return sequence.Lift{Gates: []string{gate}}
 }
 
 func (c crowd) Nomination(types.NamespacedName) sequence.Nomination { return sequence.Nomination{} }
@@ -63,9 +62,9 @@ func writesBefore(t *testing.T, held bool, askForMany func(*Writer, []types.Name
 		return st.MakePod().Namespace(key.Namespace).Name(key.Name).UID(key.Name).SchedulingGates([]string{gate}).Obj(), nil
 	}
 	synctest.Test(t, func(t *testing.T) {
-		catchUp := func(context.Context, sequence.Identity) (<-chan struct{}, error) { // every write takes a while
+		catchUp := func(context.Context, string) error { // every write takes a while
 			time.Sleep(time.Millisecond)
-			return nil, nil
+			return nil
 		}
 		w := New(client, getPod, crowd{held: held, pods: many}, Options{
 			CatchUp: catchUp, Explains: func(*corev1.Pod) bool { return true },
@@ -108,67 +107,6 @@ func TestManyPodsOfOneNamespaceDoNotDelayThoseOfAnother(t *testing.T) {
 		}, (*Writer).Explain)
 		assert.LessOrEqual(t, before, statusbudget.Burst*statusbudget.DefaultTotal+2, "writes before that of the other namespace")
 	})
-}
-
-func TestPodsOfANamespaceThatCannotBeListedDoNotDelayThoseOfOthers(t *testing.T) {
-	var lock sync.Mutex
-	lifted := map[string]int{} // by namespace
-	client := fake.NewClientset()
-	client.PrependReactor("patch", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
-		lock.Lock()
-		defer lock.Unlock()
-		lifted[action.GetNamespace()]++
-		return true, &corev1.Pod{}, nil
-	})
-	synctest.Test(t, func(t *testing.T) {
-		listed, again := make(chan struct{}), make(chan struct{})
-		var isListed atomic.Bool
-		catchUp := func(_ context.Context, pod sequence.Identity) (<-chan struct{}, error) {
-			switch {
-			case pod.Namespace != "unlisted" || isListed.Load():
-				return nil, nil
-			case isClosed(listed):
-				return again, nil
-			}
-			return listed, nil
-		}
-		w := New(client, nil, crowd{}, Options{CatchUp: catchUp})
-		ctx, cancel := context.WithCancel(t.Context())
-		done := make(chan struct{})
-		go func() { defer close(done); w.Run(ctx) }()
-		for i := range 3 * lifters {
-			w.Lift(types.NamespacedName{Namespace: "unlisted", Name: fmt.Sprint("pod-", i)})
-			w.Lift(types.NamespacedName{Namespace: "unlisted", Name: fmt.Sprint("pod-", i)}) // asked twice
-		}
-		synctest.Wait()
-		w.Lift(types.NamespacedName{Namespace: "listed", Name: "pod"})
-		synctest.Wait()
-		assert.Equal(t, map[string]int{"listed": 1}, lifted)
-
-		close(listed) // something else may hold them as well
-		synctest.Wait()
-		assert.Equal(t, map[string]int{"listed": 1}, lifted)
-		isListed.Store(true)
-		close(again)
-		synctest.Wait()
-		assert.Equal(t, map[string]int{"listed": 1, "unlisted": 3 * lifters}, lifted)
-
-		isListed.Store(false)
-		listed, again = make(chan struct{}), nil
-		w.Lift(types.NamespacedName{Namespace: "unlisted", Name: "last"}) // it still waits at the end
-		synctest.Wait()
-		cancel()
-		<-done
-	})
-}
-
-func isClosed(channel <-chan struct{}) bool {
-	select {
-	case <-channel:
-		return true
-	default:
-		return false
-	}
 }
 
 // Seven namespaces have a thousand held pods each, and one has a pod now and then.

@@ -56,10 +56,9 @@ type Options struct {
 	// Unknown says what must become known before the Decider can be asked what the pod waits for; that is then the
 	// explanation. It is empty if nothing must, and nil if that is never so.
 	Unknown func(pod *corev1.Pod) string
-	// CatchUp returns once the decider knows every PodSequence that there was when it was called and that may hold the pod: no
-	// gate is lifted before that. Where that may take long, it returns at once a channel that is closed when the caller should ask
-	// again. Nil if that needs no waiting.
-	CatchUp func(ctx context.Context, pod sequence.Identity) (later <-chan struct{}, err error)
+	// CatchUp returns once the decider knows every PodSequence that there was when it was called and that may hold pods of a namespace:
+	// no gate is lifted before that. Nil if that needs no waiting.
+	CatchUp func(ctx context.Context, namespace string) error
 	// Budget bounds the program's writes for people, of which explanations and events are. If it is nil, the Writer has one of its
 	// own, of statusbudget.DefaultTotal a second.
 	Budget *statusbudget.Budget
@@ -89,8 +88,6 @@ type Writer struct {
 	advanced workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	// matched are sequences whose waiting pods are to be explained anew if they were told that nothing matches.
 	matched workqueue.TypedRateLimitingInterface[types.NamespacedName]
-	// parked are the pods whose lift waits for what may take long. They occupy no worker.
-	parked parked
 }
 
 // New returns a Writer that does nothing until Run.
@@ -99,7 +96,7 @@ func New(client kubernetes.Interface, getPod PodGetter, decider Decider, options
 		options.Clock = clock.RealClock{}
 	}
 	if options.CatchUp == nil {
-		options.CatchUp = func(context.Context, sequence.Identity) (<-chan struct{}, error) { return nil, nil }
+		options.CatchUp = func(context.Context, string) error { return nil }
 	}
 	if options.Unknown == nil {
 		options.Unknown = func(*corev1.Pod) string { return "" }
@@ -184,7 +181,6 @@ func (w *Writer) Run(ctx context.Context) {
 	w.advanced.ShutDown()
 	w.matched.ShutDown()
 	workers.Wait()
-	w.parked.wait()
 }
 
 func (w *Writer) work(
@@ -220,18 +216,13 @@ func (w *Writer) lift(ctx context.Context, pod types.NamespacedName) error {
 	if len(lift.Gates) == 0 {
 		return nil
 	}
-	later, err := w.options.CatchUp(ctx, lift.Pod)
-	if err != nil {
+	if err := w.options.CatchUp(ctx, pod.Namespace); err != nil {
 		return err
-	}
-	if later != nil {
-		w.parked.add(ctx, pod, later, w.lifts.Add)
-		return nil
 	}
 	if lift = w.decider.Lift(pod); len(lift.Gates) == 0 {
 		return nil // a sequence that was not known a moment ago holds it
 	}
-	_, err = w.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType,
+	_, err := w.client.CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.StrategicMergePatchType,
 		sequence.LiftPatch(lift), metav1.PatchOptions{})
 	if err != nil {
 		return fmt.Errorf("lift gates %q: %w", lift.Gates, err)

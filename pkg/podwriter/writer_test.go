@@ -21,7 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence"
 
 	. "example.com/podsequence/test/harness/builders"
 )
@@ -73,10 +72,10 @@ func TestLift(t *testing.T) {
 	})
 	t.Run("a sequence that becomes known just in time keeps it held", func(t *testing.T) {
 		var late chan struct{} // it belongs to the bubble, so it is made inside
-		play(t, Options{CatchUp: func(_ context.Context, pod sequence.Identity) (<-chan struct{}, error) {
-			assert.Equal(t, key, types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name})
+		play(t, Options{CatchUp: func(_ context.Context, namespace string) error {
+			assert.Equal(t, key.Namespace, namespace)
 			<-late
-			return nil, nil
+			return nil
 		}}, func(t *testing.T, s *stage) {
 			late = make(chan struct{})
 			s.databaseReady()
@@ -89,9 +88,9 @@ func TestLift(t *testing.T) {
 		})
 	})
 	t.Run("a pod that must wait is not asked about", func(t *testing.T) {
-		play(t, Options{CatchUp: func(context.Context, sequence.Identity) (<-chan struct{}, error) {
+		play(t, Options{CatchUp: func(context.Context, string) error {
 			assert.Fail(t, "the API server was asked to list sequences")
-			return nil, nil
+			return nil
 		}}, func(t *testing.T, s *stage) {
 			s.writer.Lift(key)
 			synctest.Wait()
@@ -100,11 +99,11 @@ func TestLift(t *testing.T) {
 	})
 	t.Run("while it cannot be found out which sequences there are, it keeps its gate", func(t *testing.T) {
 		var known atomic.Bool
-		play(t, Options{CatchUp: func(context.Context, sequence.Identity) (<-chan struct{}, error) {
+		play(t, Options{CatchUp: func(context.Context, string) error {
 			if !known.Load() {
-				return nil, errors.New("podsequences cannot be listed: forbidden")
+				return errors.New("podsequences cannot be listed: forbidden")
 			}
-			return nil, nil
+			return nil
 		}}, func(t *testing.T, s *stage) {
 			s.databaseReady()
 			s.writer.Lift(key)
@@ -128,9 +127,9 @@ func TestLift(t *testing.T) {
 	})
 	t.Run("after a failure it is asked anew whether all sequences are known", func(t *testing.T) {
 		var asked atomic.Int64
-		play(t, Options{CatchUp: func(context.Context, sequence.Identity) (<-chan struct{}, error) {
+		play(t, Options{CatchUp: func(context.Context, string) error {
 			asked.Add(1)
-			return nil, nil
+			return nil
 		}}, func(t *testing.T, s *stage) {
 			s.databaseReady()
 			s.refusal.Store(new(errors.New("the server is down")))

@@ -17,9 +17,9 @@ func (k *knowledge) replaceNamespaces(objects []*corev1.Namespace, tx *transacti
 		present[object.Name] = struct{}{}
 		k.applyNamespace(object, tx)
 	}
-	for name := range k.published.existing.namespaces.Range { // of some it is known only whether they require a sequence
-		if _, ok := present[name.(string)]; !ok {
-			k.removeNamespace(name.(string), tx)
+	for name := range k.consents.facts {
+		if _, ok := present[name]; !ok {
+			k.removeNamespace(name, tx)
 		}
 	}
 }
@@ -31,15 +31,20 @@ func (k *knowledge) applyNamespace(object *corev1.Namespace, tx *transaction) {
 	}
 	text := object.Annotations[v1alpha1.AllowSequencesFromAnnotation]
 	going := object.DeletionTimestamp != nil
-	k.consents.facts[object.Name] = namespaceFacts{text, object.Labels, object.ResourceVersion, going}
-	k.applyIncomplete(object, tx)
+	k.consents.facts[object.Name] = namespaceFacts{object.UID, text, object.Labels, object.ResourceVersion, going}
+	if k.published.existing.setNamespace(object.Name, spec.RequiresSequence(object.Annotations)) {
+		k.markUnselectedDirty(object.Name, tx)
+	}
+	if before.uid != object.UID {
+		k.recheckConsents(k.consents.abroad[object.Name], tx)
+	}
 	if before.going != going {
 		k.workloads.setNamespaceGoing(object.Name, going, tx)
 	}
 	if !known || before.text != text {
 		k.recheckConsents(k.consents.foreign[object.Name], tx)
 	}
-	if before.version == "" || object.ResourceVersion == "" || !maps.Equal(before.labels, object.Labels) {
+	if !known || !maps.Equal(before.labels, object.Labels) {
 		k.updateGroupsIn(object.Name, tx)
 	}
 }
@@ -49,7 +54,6 @@ func (k *knowledge) removeNamespace(namespace string, tx *transaction) {
 		k.workloads.setNamespaceGoing(namespace, false, tx)
 	}
 	delete(k.consents.facts, namespace)
-	delete(k.consents.uids, namespace)
 	if k.published.existing.requires(namespace) {
 		k.markUnselectedDirty(namespace, tx)
 	}
@@ -57,16 +61,6 @@ func (k *knowledge) removeNamespace(namespace string, tx *transaction) {
 	k.recheckConsents(k.consents.foreign[namespace], tx)
 	k.recheckConsents(k.consents.abroad[namespace], tx)
 	k.updateGroupsIn(namespace, tx)
-}
-
-func (k *knowledge) applyIncomplete(namespace *corev1.Namespace, tx *transaction) {
-	if k.published.existing.setNamespace(namespace.Name, spec.RequiresSequence(namespace.Annotations)) {
-		k.markUnselectedDirty(namespace.Name, tx)
-	}
-	if k.consents.uids[namespace.Name] != namespace.UID {
-		k.consents.uids[namespace.Name] = namespace.UID
-		k.recheckConsents(k.consents.abroad[namespace.Name], tx)
-	}
 }
 
 // recheckConsents looks anew at sequences that point to another namespace than their own.
@@ -91,22 +85,6 @@ func (k *knowledge) updateGroupsIn(name string, tx *transaction) {
 		if groups := k.consents.groupsIn(s, name); !groups.Equal(s.groupsByNamespace[name]) {
 			k.changeGroupsIn(s, name, groups, tx)
 			k.reviewFailures(s, tx)
-		}
-	}
-}
-
-// forgetNamespace forgets the workloads of a namespace, and most of its pods.
-func (k *knowledge) forgetNamespace(name string, tx *transaction) {
-	if ns := k.namespaces[name]; ns != nil && len(ns.sequences) > 0 {
-		return
-	}
-	for w := range k.workloads.byNamespace[name] {
-		k.workloads.remove(w.UID, tx)
-		k.workloads.forgetUnfinished(w.Owner)
-	}
-	for _, p := range k.namespaces.pods(name) {
-		if p.Bound() || p.Succeeded || p.Failed {
-			k.removePod(name, p.Name, p.UID, tx)
 		}
 	}
 }

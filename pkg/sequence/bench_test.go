@@ -74,7 +74,7 @@ func BenchmarkRelease(b *testing.B) {
 	}
 }
 
-// BenchmarkPodMemory measures what pods of a namespace of interest cost: how long it takes to learn of all of them at the start, and
+// BenchmarkPodMemory measures what pods cost: how long it takes to learn of all of them at the start, and
 // how much is kept of each.
 func BenchmarkPodMemory(b *testing.B) {
 	const pods = 50_000

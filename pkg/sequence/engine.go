@@ -12,9 +12,6 @@ import (
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
-// InstallationNamespace returns what Config says of where PodSequence itself runs.
-func (e *Engine) InstallationNamespace() string { return e.settings.InstallationNamespace }
-
 // settleAfter enters one event, and returns what that changed.
 func (e *Engine) settleAfter(enter func() *transaction) Changes {
 	e.enter.Lock()
@@ -34,12 +31,7 @@ func (e *Engine) settleAt(version string, enter func(*transaction)) Changes {
 }
 
 // ApplyPod tells the engine of a pod that was added or changed. A version older than the one it has is ignored.
-func (e *Engine) ApplyPod(object *corev1.Pod) Changes { return e.applyPodOf(object, false) }
-
-// ApplyListedPod is ApplyPod for a pod of a list of its namespace only, which may be newer than what is known of other namespaces.
-func (e *Engine) ApplyListedPod(object *corev1.Pod) Changes { return e.applyPodOf(object, true) }
-
-func (e *Engine) applyPodOf(object *corev1.Pod, listed bool) Changes {
+func (e *Engine) ApplyPod(object *corev1.Pod) Changes {
 	e.enter.Lock()
 	defer e.enter.Unlock()
 
@@ -47,7 +39,6 @@ func (e *Engine) applyPodOf(object *corev1.Pod, listed bool) Changes {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	tx := e.begin(view.ResourceVersion)
-	tx.listed = listed
 	e.applyPod(view, tx)
 	return e.settle(tx)
 }
@@ -191,12 +182,6 @@ func (e *Engine) ReplaceNamespaces(objects []*corev1.Namespace, version string) 
 	return e.settleAt(version, func(tx *transaction) { e.replaceNamespaces(objects, tx) })
 }
 
-// ForgetNamespace makes the engine forget the workloads of a namespace, and its pods except those that have no node and have not
-// ended. It does nothing while a PodSequence reaches that namespace.
-func (e *Engine) ForgetNamespace(name string) Changes {
-	return e.settleAt("", func(tx *transaction) { e.forgetNamespace(name, tx) })
-}
-
 // Tick tells the engine what time it is: waits and time-outs that are over take effect. Times in the future, of which the
 // API may tell when clocks differ, count as this time. It must not run backwards.
 func (e *Engine) Tick(now time.Time) Changes {
@@ -257,10 +242,4 @@ func (e *Engine) KindInstalled(installed bool) Changes {
 		}
 		return tx
 	})
-}
-
-// ApplyIncompleteNamespace tells the engine of a namespace what cannot wait until the engine knows what is in it: its UID, and whether
-// it requires a sequence.
-func (e *Engine) ApplyIncompleteNamespace(namespace *corev1.Namespace) Changes {
-	return e.settleAt(namespace.ResourceVersion, func(tx *transaction) { e.applyIncomplete(namespace, tx) })
 }

@@ -45,29 +45,6 @@ func TestAPodIsReportedWhenItWaitsForASequenceAndWhenItDoesNot(t *testing.T) {
 	assert.Len(t, e.KindInstalled(true).Held, 1)
 }
 
-// Of a namespace that is kept back the feed says only that.
-func TestWhetherANamespaceRequiresASequenceIsKnownBeforeTheRestOfIt(t *testing.T) {
-	e := newEngine()
-	plain := makePod("plain", "6").SchedulerName(oracleScheduler).Obj()
-	e.ApplyPod(plain)
-	assert.Len(t, e.Engine.ApplyIncompleteNamespace(requiring("true", "7")).Held, 1)
-	assert.True(t, e.Verdict(plain).Held)
-	assert.Len(t, e.ApplyNamespace(requiring("false", "8")).Released, 1, "the engine has no version of it yet")
-}
-
-// A namespace that is made again may require what it did not require before.
-func TestANamespaceOfWhichOnlyItsRequirementWasKnownIsForgotten(t *testing.T) {
-	for _, required := range []string{"true", "false"} {
-		e := newEngine()
-		e.Engine.ApplyIncompleteNamespace(requiring(required, "5"))
-		e.ApplyPod(makePod("plain", "6").SchedulerName(oracleScheduler).Obj())
-		released := e.Engine.ReplaceNamespaces(nil, "7").Released
-		e.ApplyNamespace(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "dev", ResourceVersion: "8"}})
-		assert.Equal(t, required == "true", len(released) == 1)
-		assert.False(t, e.published.existing.requires(oracleNamespace), "nothing is known of it any more")
-	}
-}
-
 // A pod that names a sequence is held while the sequence is not there, and by the sequence while it is. A reader must never see a moment
 // at which neither holds it.
 func TestNoReaderSeesAMomentBetweenASequenceAndNone(t *testing.T) {

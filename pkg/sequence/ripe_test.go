@@ -132,15 +132,6 @@ func TestWhatMustBeLookedAtBeforeAPassIsRecorded(t *testing.T) {
 			},
 			wantPasses: []bool{false}, wantWorkloads: []inventory.WorkloadKey{dbSet},
 		},
-		"the pods, too, where only another namespace was listed after the workload": {
-			play: func(e *Engine) {
-				e.ApplyPod(podOfSet("db", "6"))
-				e.ApplyWorkload(set("db", "7", 1))
-				e.ApplyListedPod(readyPod("elsewhere", "other", "", "8"))
-				e.ApplySequence(twoTiers().Obj())
-			},
-			wantPasses: []bool{false}, wantWorkloads: []inventory.WorkloadKey{dbSet}, wantPods: []string{oracleNamespace},
-		},
 		"the pods, too, where some of them were listed later than the watch goes on from": {
 			play: func(e *Engine) {
 				e.ApplyWorkload(set("db", "7", 1))
@@ -374,18 +365,4 @@ func TestAGroupThatWasNotPassedIsNotCompleteOnceItsJobsAreGone(t *testing.T) {
 	e.RemoveWorkload(second)
 	_, ok = e.Ripe(tiersKey)
 	assert.False(t, ok)
-}
-
-// PreEnqueue has refused a pod that the watch had yet to bring, and another namespace was listed meanwhile.
-func TestAPodThatTheWatchBringsLateIsReleasedThoughAnotherNamespaceWasListed(t *testing.T) {
-	e := unrecorded(ripeAt)
-	tiers := MakeSequence(oracleNamespace, "tiers").UID("tiers").Pods("One", "one").Label("App", "tier", "app")
-	e.ApplySequence(tiers.Obj().DeepCopy())
-	e.ApplyListedPod(readyPod("elsewhere", "other", "", "20"))
-	app := makePod("app", "10").Label("tier", "app").Obj()
-	require.True(t, e.Verdict(app).Held)
-	tiers.ResourceVersion = "30"
-	tiers.Status.Passes = map[string]v1alpha1.GroupPass{e.sequences[tiersKey].groups[0].Hash: {UID: "tiers", At: metav1.NewTime(ripeAt)}}
-	e.ApplySequence(tiers.Obj())
-	assert.Len(t, e.ApplyPod(app).Released, 1)
 }

@@ -47,7 +47,7 @@ func (s *sequence) recordIndex(i int) int { return s.RecordIndex(&s.object.Statu
 // refusal says why the target namespace of a sequence does not allow it; empty if it does.
 func (c *consents) refusal(s *spec.Sequence) string {
 	list, exists := c.facts[s.Namespace]
-	return s.Refusal(list.text, exists, c.uids[s.Key.Namespace])
+	return s.Refusal(list.text, exists, c.facts[s.Key.Namespace].uid)
 }
 
 // checkConsent asks the target namespace of a new sequence whether it allows it. old is what the sequence takes the place of; nil
@@ -112,11 +112,10 @@ func (c *consents) groupsOf(s *sequence) map[string]spec.NamespaceGroups {
 	return all
 }
 
-// groupsIn returns the groups of the sequence that may have members in a namespace, as far as the engine knows of it. A Namespace without a
-// version is one of which only the name is known.
+// groupsIn returns the groups of the sequence that may have members in a namespace.
 func (c *consents) groupsIn(s *sequence, name string) spec.NamespaceGroups {
-	facts := c.facts[name]
-	return s.GroupsIn(name, facts.labels, facts.version != "")
+	facts, exists := c.facts[name]
+	return s.GroupsIn(name, facts.labels, exists)
 }
 
 // where names a group of the sequence in messages, wherever it is looked at.

@@ -125,7 +125,7 @@ func (k *knowledge) settleEntered(c *Changes, p *pod, tx *transaction) {
 	was := k.settings.published(p.published, p.UID)
 	was.nominated = false // this version may have another nomination
 	is := k.publish(p)
-	if k.unseen.take(p.UID, tx.brought()) {
+	if k.unseen.take(p.UID, tx.version) {
 		was = verdict{held: true}
 	}
 	k.report(c, p, was, is)

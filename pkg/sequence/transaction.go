@@ -10,7 +10,6 @@ import (
 // transaction is one step of the engine: objects are entered one by one, and only then is it seen what that changes.
 type transaction struct {
 	version string // of the event; empty if it has none
-	listed  bool   // it is of a list of one namespace, and may be newer than what the watch has brought of others
 	// dirtyDomains are those whose sums, nodes or memberships changed.
 	dirtyDomains []dirtyDomain
 	// counted are members of which the facts changed, and demands those of which the facts or the pods did, see settleSums.
@@ -66,14 +65,6 @@ type nodeChange struct {
 	sequence    *sequence
 	node        string
 	before, now placement.Standing
-}
-
-// brought is up to which version everything is known as of the transaction; empty if it brings nothing forward.
-func (tx *transaction) brought() string {
-	if tx.listed {
-		return ""
-	}
-	return tx.version
 }
 
 // begin begins the transaction of an event of a version. The compiler inlines it, so that the transaction of a pod's event is on the stack.

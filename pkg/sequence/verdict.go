@@ -142,8 +142,6 @@ type Lift struct {
 	UID types.UID
 	// Gates are those that the pod carries and that its sequences lift: none while any sequence holds it.
 	Gates []string
-	// Pod is the pod, as the engine knows it.
-	Pod Identity
 	// Proof is what is to be left on the pod, see Verdict.Proof.
 	Proof string
 }
@@ -158,7 +156,7 @@ func (e *Engine) Lift(key types.NamespacedName) Lift {
 		return Lift{}
 	}
 	return Lift{
-		UID: p.UID, Pod: Identity{key.Namespace, key.Name, &p.Labels, p.IsUnordered()}, Gates: e.settings.liftable(p.Pod, p.memberships()),
+		UID: p.UID, Gates: e.settings.liftable(p.Pod, p.memberships()),
 		Proof: proofOf(p.UID, p.memberships(), false),
 	}
 }

@@ -39,8 +39,6 @@ func ofMissing() []mutant {
 			"groups wait for the Job of a hook that deletes a release", engine, ""},
 		{inventoryPath + "hook.go", "(!isHelm || allOf(helm, isUnorderedInHelm))", "(!isHelm || helm != \"\")",
 			"a hook that installs a release waits for nobody", inventories, ""},
-		{"pkg/feed/interest.go", "\t\ti.addSequence(key, name, &i.none)\n", "",
-			"the Jobs of hooks are not known where no sequence is left", feed, ""},
 		{enginePath + "stray.go", "p.Terminating || p.Succeeded || p.Failed || p.IsUnordered()", "p.Terminating || p.Failed || p.IsUnordered()",
 			"a pod that ended is reported as stray", engine, ""},
 		{enginePath + "stray.go", "m.sequence.Key.Namespace == p.Namespace && m.sequence.Key.Name == name", "m.sequence.Key.Name != name",

@@ -57,7 +57,6 @@ type options struct {
 	kills        int
 	shrink       time.Duration
 	patience     time.Duration
-	linger       time.Duration
 	dir          string
 	page         string
 	commit       string
@@ -93,7 +92,6 @@ func parse(args []string) (options, error) {
 	flags.IntVar(&o.kills, "kills", 20, "with -writes, `number` of kills just before each kind of write, and as many just after it")
 	flags.DurationVar(&o.shrink, "shrink", 0, "longest time to search for a shorter plan that fails too, such as 30m; 0 for no search")
 	flags.DurationVar(&o.patience, "patience", 30*time.Second, "time after the last fault until everything must be right, such as 30s")
-	flags.DurationVar(&o.linger, "linger", 0, "time at the end of a run for our programs to forget the last namespaces, which takes them a minute; 0 skips this check")
 	flags.StringVar(&o.dir, "dir", "", "`directory` for results, and for the plans, traces and logs of seeds that failed")
 	flags.StringVar(&o.page, "page", "", "page, such as docs/contributing/proof.md, in which to rewrite the part about the runs")
 	flags.StringVar(&o.commit, "commit", "unknown", "commit of the code under test; the page counts only results of this commit")

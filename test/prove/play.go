@@ -37,16 +37,16 @@ func (s *stage) playWorld(ctx context.Context, what *plan.Plan, trace io.Writer)
 	if err := errors.Join(err, s.clean(context.WithoutCancel(ctx), world.Prefix(what.Seed))); err != nil {
 		return result, err
 	}
-	for _, left := range s.remembered(ctx, s.patience, s.site.Remembered) {
+	for _, left := range s.remembered(ctx) {
 		result.Violations = append(result.Violations, fmt.Sprintf("for %s after the world was gone: %s", s.patience, left))
 	}
 	return result, nil
 }
 
 // remembered is what our programs still know when the world is gone, and they had time to hear of that.
-func (s *stage) remembered(ctx context.Context, patience time.Duration, known func(context.Context) []string) (left []string) {
-	_ = wait.PollUntilContextTimeout(ctx, time.Second, patience, true, func(ctx context.Context) (bool, error) { // then some are left
-		left = known(ctx)
+func (s *stage) remembered(ctx context.Context) (left []string) {
+	_ = wait.PollUntilContextTimeout(ctx, time.Second, s.patience, true, func(ctx context.Context) (bool, error) { // then some are left
+		left = s.site.Remembered(ctx)
 		return len(left) == 0, nil
 	})
 	return left

@@ -8,7 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
 	"time"
 
@@ -90,12 +89,6 @@ func (p *prover) perform(ctx context.Context) (err error) {
 		if len(result.Violations) > 0 {
 			s.shorten(ctx, what)
 		}
-	}
-	if p.linger == 0 {
-		return nil
-	}
-	if left := s.remembered(ctx, p.linger, s.site.Interested); len(left) > 0 {
-		return fmt.Errorf("%w: %s after the last world was gone: %s", errViolated, p.linger, strings.Join(left, ", "))
 	}
 	return nil
 }

@@ -18,7 +18,7 @@ type Holds struct {
 	why    func() string
 	known  <-chan struct{}
 	// catchUp is that of a feed.Feed.
-	catchUp func(ctx context.Context, pod sequence.Identity) (later <-chan struct{}, err error)
+	catchUp func(ctx context.Context, namespace string) error
 }
 
 // Known is closed when all PodSequences and pods are known for the first time.
@@ -39,20 +39,10 @@ func (h *Holds) Places(pod *corev1.Pod) []sequence.Place { return h.engine.Place
 // CatchUp returns once every PodSequence is known that there was when it was called, and the consent and the labels of the pod's namespace
 // as they were then. The pod need not exist.
 func (h *Holds) CatchUp(ctx context.Context, pod *corev1.Pod) error {
-	for {
-		later, err := h.catchUp(ctx, sequence.IdentityOf(pod))
-		switch {
-		case err != nil:
-			return fmt.Errorf("find out which PodSequences there are: %w", err)
-		case later == nil:
-			return nil
-		}
-		select {
-		case <-later:
-		case <-ctx.Done():
-			return ctx.Err() //nolint:wrapcheck // the process ends
-		}
+	if err := h.catchUp(ctx, pod.Namespace); err != nil {
+		return fmt.Errorf("find out which PodSequences there are: %w", err)
 	}
+	return nil
 }
 
 // targets passes on in which namespaces what is held may have changed.

@@ -3,7 +3,6 @@ package podsequence
 import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"example.com/podsequence/pkg/podwriter"
@@ -15,7 +14,6 @@ const (
 	waitingFor     = "waiting for PodSequence: "
 	waitingToBegin = waitingFor + "this scheduler is starting and does not know any PodSequence yet"
 	waitingForTurn = waitingFor + "its turn has not come yet"
-	waitingForAll  = waitingFor + "not everything is known yet of a namespace of which a PodSequence speaks that may hold this pod"
 )
 
 // reporter is who the events of held pods come from, whatever the profiles are called.
@@ -44,18 +42,6 @@ func (h *holder) decide(pod *v1.Pod) (sequence.Verdict, *fwk.Status) {
 	}
 	verdict := f.engine.Verdict(pod)
 	if verdict.Held {
-		return verdict, unschedulable(waitingForTurn)
-	}
-	if _, kept := f.feed.KeptBack(sequence.IdentityOf(pod)); !kept {
-		return verdict, nil
-	}
-	if h.holdEarly(f, pod) {
-		f.writer.Explain(keyOf(pod))
-		verdict.Held = true
-		return verdict, unschedulable(waitingForAll)
-	}
-	// More has become known meanwhile.
-	if verdict = f.engine.Verdict(pod); verdict.Held {
 		return verdict, unschedulable(waitingForTurn)
 	}
 	return verdict, nil
@@ -97,43 +83,6 @@ func (h *holder) useEngine(f *feeding) {
 	clear(h.refusedBeforeStart)
 }
 
-// holdEarly notes that the pod waits, unless it need not wait any more. By looking once more after the note, nothing that
-// becomes known in between is missed.
-func (h *holder) holdEarly(f *feeding, pod *v1.Pod) bool {
-	h.refusedMu.Lock()
-	defer h.refusedMu.Unlock()
-	if _, kept := f.feed.KeptBack(sequence.IdentityOf(pod)); !kept {
-		return false
-	}
-	h.early[pod.UID] = earlyPod{keyOf(pod), pod}
-	return true
-}
-
-// releaseEarly activates the pods that waited for what is known by now. PreEnqueue asks the engine again. It may take long to
-// look at all of them, so the lock is not held meanwhile.
-func (h *holder) releaseEarly(logger klog.Logger, f *feeding) {
-	h.releasing.Lock()
-	defer h.releasing.Unlock()
-	h.refusedMu.Lock()
-	early := h.early
-	h.early, h.rechecked = map[types.UID]earlyPod{}, early
-	h.refusedMu.Unlock()
-
-	ready := map[types.UID]types.NamespacedName{}
-	for uid, pod := range early {
-		switch now, err := h.pods.Pods(pod.Namespace).Get(pod.Name); {
-		case err != nil, now.UID != uid, now.Spec.NodeName != "":
-			// It is not in the queue any more.
-		case !h.holdEarly(f, pod.object):
-			ready[uid] = pod.NamespacedName
-		}
-	}
-	h.refusedMu.Lock()
-	h.rechecked = nil
-	h.refusedMu.Unlock()
-	h.activate(logger, ready)
-}
-
 // writerOptions are those of the writer that explains waits as decide does.
 func (h *holder) writerOptions() podwriter.Options {
 	if !*h.args.ExplainWaits {
@@ -155,23 +104,10 @@ func (h *holder) unknown(pod *v1.Pod) string {
 	if why := f.feed.Why(); why != "" {
 		return waitingFor + why
 	}
-	if h.isEarly(pod.UID) {
-		why, _ := f.feed.KeptBack(sequence.IdentityOf(pod))
-		return withReason(waitingForAll, why)
-	}
 	if d := f.engine.Decide(pod); d.Recording() {
 		return withReason(d.Message(), f.recorder.Why(d.Sequence))
 	}
 	return ""
-}
-
-// isEarly reports whether the pod waits for PodSequences that are kept back.
-func (h *holder) isEarly(uid types.UID) bool {
-	h.refusedMu.Lock()
-	defer h.refusedMu.Unlock()
-	_, early := h.early[uid]
-	_, looked := h.rechecked[uid]
-	return early || looked
 }
 
 func withReason(message, why string) string {

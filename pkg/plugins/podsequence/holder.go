@@ -44,18 +44,6 @@ type holder struct {
 	refusedMu sync.Mutex
 	// refusedBeforeStart are pods that were refused before there was an engine to ask.
 	refusedBeforeStart map[types.UID]*v1.Pod
-	// early are pods that no sequence holds which the engine knows, but that one may hold which is kept back from it.
-	early map[types.UID]earlyPod
-	// rechecked are those that were early and are being looked at again.
-	rechecked map[types.UID]earlyPod
-
-	releasing sync.Mutex // held during releaseEarly
-}
-
-// earlyPod is a pod that waits until no sequence is kept back that may hold it.
-type earlyPod struct {
-	types.NamespacedName
-	object *v1.Pod
 }
 
 // feeding is what exists once the holder runs.
@@ -77,8 +65,6 @@ type source interface {
 	// Synced reports whether the engine knows all it must know to release any pod, and Why what is missing.
 	Synced() bool
 	Why() string
-	// KeptBack reports whether a PodSequence may hold the pod that is kept back from the engine. If that takes long, why says so.
-	KeptBack(pod sequence.Identity) (why string, kept bool)
 }
 
 // holders are the holders of this process, by the informer factory that all profiles of a scheduler share.
@@ -119,8 +105,8 @@ func holderFor(ctx context.Context, handle fwk.Handle, args Args) (*holder, erro
 func newHolder(args Args, pods listersv1.PodLister, profile string) *holder {
 	return &holder{
 		args: args, pods: pods, clock: servertime.New(klog.Background()), profiles: sets.New(profile),
-		refusedBeforeStart: map[types.UID]*v1.Pod{}, early: map[types.UID]earlyPod{},
-		binds: make(chan struct{}, maxBindsAtOnce),
+		refusedBeforeStart: map[types.UID]*v1.Pod{},
+		binds:              make(chan struct{}, maxBindsAtOnce),
 	}
 }
 
@@ -143,9 +129,8 @@ func (h *holder) run(ctx context.Context, nodesSynced, podsSynced <-chan struct{
 	config := rest.CopyConfig(h.handle.KubeConfig())
 	h.clock.Wrap(config)
 	source, err := feed.New(config, engine, feed.Options{
-		Clock:    h.clock,
-		Sink:     func(changes sequence.Changes) { h.apply(logger, f, changes) },
-		Advanced: func() { h.releaseEarly(logger, f) },
+		Clock: h.clock,
+		Sink:  func(changes sequence.Changes) { h.apply(logger, f, changes) },
 	})
 	if err != nil {
 		logger.Error(err, "Could not start to watch PodSequences: this scheduler releases no pods")

@@ -66,12 +66,10 @@ type stage struct {
 	preBind func(ctx context.Context) error
 }
 
-// known is a source that knows what it is told to know, and keeps back a sequence that may hold any pod when it is told to.
+// known is a source that knows what it is told to know.
 type known struct {
 	mu      sync.Mutex
 	missing string // why not everything is known
-	kept    bool
-	whyKept string // why it takes long
 }
 
 func (k *known) Synced() bool { return k.Why() == "" }
@@ -86,18 +84,6 @@ func (k *known) set(missing string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.missing = missing
-}
-
-func (k *known) KeptBack(sequence.Identity) (why string, kept bool) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	return k.whyKept, k.kept
-}
-
-func (k *known) keepBack(why string) {
-	k.mu.Lock()
-	defer k.mu.Unlock()
-	k.kept, k.whyKept = true, why
 }
 
 // records is a recorder that notes what is to be recorded.
@@ -243,14 +229,6 @@ func (s *stage) record() {
 	}
 }
 
-// keepsNothingBack brings all sequences to the engine, and releases the pods that waited for that.
-func (s *stage) keepsNothingBack() {
-	s.known.mu.Lock()
-	s.known.kept, s.known.whyKept = false, ""
-	s.known.mu.Unlock()
-	s.holder.releaseEarly(klog.FromContext(s.Context()), s.feeding)
-}
-
 // active are the pods that the scheduler would try to place now.
 func (s *stage) active() []string {
 	var names []string
@@ -324,39 +302,6 @@ func TestHeldPodsInTheQueue(t *testing.T) {
 		s.records.fail("")
 		s.record()
 		assert.Equal(t, []string{"app"}, s.active())
-	})
-	t.Run("a pod comes before a sequence that is kept back", func(t *testing.T) {
-		s := newStage(t)
-		s.known.keepBack("")
-		s.deliver(pod("app", "5").Obj())
-		s.deliver(pod("free", "5").Obj())
-		assert.Empty(t, s.active())
-		s.databaseFirst()
-		s.keepsNothingBack()
-		assert.Equal(t, []string{"free"}, s.active())
-	})
-	t.Run("a pod for which something is kept back still waits when something else is known", func(t *testing.T) {
-		s := newStage(t)
-		s.known.keepBack("")
-		s.deliver(pod("app", "5").Obj())
-		s.holder.releaseEarly(klog.FromContext(t.Context()), s.feeding)
-		assert.Empty(t, s.active())
-		s.keepsNothingBack()
-		assert.Equal(t, []string{"app"}, s.active())
-	})
-	t.Run("a pod that is gone, or bound by somebody else, is not waited for", func(t *testing.T) {
-		s := newStage(t)
-		s.known.keepBack("")
-		for _, name := range []string{"gone", "bound", "app"} {
-			s.deliver(pod(name, "5").Obj())
-		}
-		require.Len(t, s.holder.early, 3)
-		informer := s.holder.handle.SharedInformerFactory().Core().V1().Pods().Informer().GetIndexer()
-		require.NoError(t, informer.Delete(pod("gone", "5").Obj()))
-		require.NoError(t, informer.Update(pod("bound", "6").Node("n").Obj()))
-		s.holder.releaseEarly(klog.FromContext(t.Context()), s.feeding)
-		assert.Len(t, s.holder.early, 1)
-		assert.True(t, s.holder.isEarly("app"))
 	})
 	t.Run("nothing goes before everything is known, and then all that may", func(t *testing.T) {
 		s := newStage(t)
@@ -451,35 +396,6 @@ func TestAPodWhoseGateSomebodyElseLiftsIsQueuedWhenItIsReleased(t *testing.T) {
 	s.databaseReady("7")
 	s.act(s.engine.ApplyPod(free))
 	assert.Equal(t, []string{"app"}, s.active())
-}
-
-// What a held pod has to wait for until its gate is gone, it has to wait for afterwards, too, for the gate may be lifted by others.
-func TestASequenceThatIsKeptBackHoldsAPodThatLosesItsGate(t *testing.T) {
-	for sentence, isFirst := range map[string]bool{"the engine sees first that the gate is gone": true, "the queue does": false} {
-		t.Run(sentence, func(t *testing.T) {
-			s := newStage(t)
-			gated := pod("app", "5").SchedulingGates([]string{sequenceGate}).Obj()
-			s.act(s.engine.ApplyPod(gated))
-			s.deliver(gated)
-
-			s.known.keepBack("")
-			lifted := pod("app", "101").Obj()
-			if isFirst {
-				s.act(s.engine.ApplyPod(lifted))
-			}
-			require.NoError(t, s.informer().Add(lifted))
-			s.queue.Update(t.Context(), gated, lifted)
-			assert.Empty(t, s.active())
-			s.act(s.engine.ApplyPod(lifted))
-			assert.Empty(t, s.active())
-
-			s.databaseFirst()
-			s.keepsNothingBack()
-			assert.Empty(t, s.active())
-			s.databaseReady("102")
-			assert.Equal(t, []string{"app"}, s.active())
-		})
-	}
 }
 
 // Pods that come out of back-off are not asked about by the queue.

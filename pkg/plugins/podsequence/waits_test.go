@@ -67,17 +67,6 @@ func TestPodsThatNoKnownSequenceHoldsAreToldWhatTheyWaitFor(t *testing.T) {
 			},
 			want: "waiting for PodSequence: the lists of pods, workloads and nodes are not complete",
 		},
-		"a sequence is kept back": {
-			prepare: func(s *stage) { s.known.keepBack("") },
-			begin:   func(*stage) {},
-			want:    "waiting for PodSequence: not everything is known yet of a namespace of which a PodSequence speaks that may hold this pod",
-		},
-		"a sequence is kept back for long": {
-			prepare: func(s *stage) { s.known.keepBack("pods of namespace shop cannot be listed: forbidden") },
-			begin:   func(*stage) {},
-			want: "waiting for PodSequence: not everything is known yet of a namespace of which a PodSequence speaks that may hold this pod: " +
-				"pods of namespace shop cannot be listed: forbidden",
-		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
@@ -102,18 +91,6 @@ func TestPodsThatNoKnownSequenceHoldsAreToldWhatTheyWaitFor(t *testing.T) {
 		for message != "waiting for PodSequence: podsequences cannot be listed: forbidden" {
 			message, _ = s.awaitExplained(messages)
 		}
-	})
-	t.Run("a sequence that becomes known holds the pod", func(t *testing.T) {
-		s := newStage(t)
-		messages := s.explained()
-		s.known.keepBack("")
-		app := pod("app", "5").Obj()
-		s.deliver(app)
-		s.act(s.engine.ApplyPod(app))
-		s.databaseFirst()
-		s.keepsNothingBack()
-		message, _ := s.awaitExplained(messages)
-		assert.Equal(t, `waiting for group 1/2 "Database" of PodSequence shop/shop: 0 of 1 pods ready`, message)
 	})
 	t.Run("explanations are off", func(t *testing.T) {
 		args, err := parseArgs(&runtime.Unknown{Raw: []byte(`{"explainWaits": false}`)})

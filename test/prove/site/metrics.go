@@ -23,9 +23,6 @@ var remembered = []string{
 	"podsequence_unreadable_sequences", "scheduler_pending_pods",
 }
 
-// interest is the metric of namespaces that our programs keep pods of in memory. It is 0 a minute after the last sequence is gone.
-const interest = "podsequence_namespaces_of_interest"
-
 // scrapeTimeout is how long a program may take to say what it counted.
 const scrapeTimeout = 5 * time.Second
 
@@ -35,9 +32,6 @@ func (s *Site) Rescued(ctx context.Context) int { return s.countedBySchedulers(c
 
 // Remembered says what our programs still know of, though nothing is left of it.
 func (s *Site) Remembered(ctx context.Context) []string { return s.notZero(ctx, remembered) }
-
-// Interested is like Remembered, of what is forgotten after a minute.
-func (s *Site) Interested(ctx context.Context) []string { return s.notZero(ctx, []string{interest}) }
 
 func (s *Site) notZero(ctx context.Context, metrics []string) (found []string) {
 	for _, name := range s.names {

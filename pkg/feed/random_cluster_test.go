@@ -16,7 +16,7 @@ import (
 )
 
 // changeAcross changes a ClusterPodSequence, or the labels that ClusterPodSequences select.
-func (w *interestWorld) changeAcross(name, namespace string) {
+func (w *randomWorld) changeAcross(name, namespace string) {
 	switch some := anyOf(w, w.clusters); w.IntN(6) {
 	case 0, 1:
 		if len(w.clusters) < 2 {
@@ -38,7 +38,7 @@ func (w *interestWorld) changeAcross(name, namespace string) {
 }
 
 // newCluster returns a sequence with databases in some namespaces, and the applications that wait for them in any others.
-func (w *interestWorld) newCluster(name string, generation int64) *v1alpha1.ClusterPodSequence {
+func (w *randomWorld) newCluster(name string, generation int64) *v1alpha1.ClusterPodSequence {
 	cluster := &v1alpha1.ClusterPodSequence{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name), Generation: generation}}
 	for _, tier := range tiers {
 		g := v1alpha1.ClusterPodGroup{PodGroup: v1alpha1.PodGroup{
@@ -57,7 +57,7 @@ func (w *interestWorld) newCluster(name string, generation int64) *v1alpha1.Clus
 	return cluster
 }
 
-func (w *interestWorld) writeCluster(event watch.EventType, cluster *v1alpha1.ClusterPodSequence) {
+func (w *randomWorld) writeCluster(event watch.EventType, cluster *v1alpha1.ClusterPodSequence) {
 	if event == watch.Modified {
 		w.noteEdit(cluster)
 	}
@@ -72,7 +72,7 @@ func (w *interestWorld) writeCluster(event watch.EventType, cluster *v1alpha1.Cl
 }
 
 // noteEdit notes which ClusterPodSequences have databases again that they had before an edit.
-func (w *interestWorld) noteEdit(cluster *v1alpha1.ClusterPodSequence) {
+func (w *randomWorld) noteEdit(cluster *v1alpha1.ClusterPodSequence) {
 	databases, before := cluster.Spec.PodGroups[0], w.clusters[cluster.Name].Spec.PodGroups[0]
 	if equality.Semantic.DeepEqual(databases, before) {
 		return
@@ -84,7 +84,7 @@ func (w *interestWorld) noteEdit(cluster *v1alpha1.ClusterPodSequence) {
 }
 
 // selectNamespaces notes since when ClusterPodSequences hold applications in namespaces.
-func (w *interestWorld) selectNamespaces() {
+func (w *randomWorld) selectNamespaces() {
 	for name, cluster := range w.clusters {
 		for _, namespace := range someNamespaces {
 			key := name + "/" + namespace
@@ -105,7 +105,7 @@ func isIn(g v1alpha1.ClusterPodGroup, namespace *corev1.Namespace) bool {
 }
 
 // checkClusters looks whether a pod that is about to be scheduled is before its turn in any ClusterPodSequence.
-func (w *interestWorld) checkClusters(pod *corev1.Pod) {
+func (w *randomWorld) checkClusters(pod *corev1.Pod) {
 	for name := range w.clusters {
 		if w.reverted[name] {
 			continue // what the feed saw of that may be no edit at all, and then the databases stay passed
@@ -121,29 +121,14 @@ func (w *interestWorld) checkClusters(pod *corev1.Pod) {
 	}
 }
 
-// acrossNamespaces are the namespaces of interest to ClusterPodSequences.
-func (w *interestWorld) acrossNamespaces() []string {
-	var names []string
-	for _, cluster := range w.clusters {
-		for _, g := range cluster.Spec.PodGroups {
-			for _, namespace := range someNamespaces {
-				if isIn(g, w.namespaces[namespace]) {
-					names = append(names, namespace)
-				}
-			}
-		}
-	}
-	return names
-}
-
 // tellClusters tells an engine of all ClusterPodSequences.
-func (w *interestWorld) tellClusters(fresh *interestWorld) {
+func (w *randomWorld) tellClusters(fresh *randomWorld) {
 	for _, cluster := range w.clusters {
 		fresh.tell(fresh.truth.ApplyClusterSequence(cluster))
 	}
 }
 
-func (w *interestWorld) storeCluster(event watch.EventType, cluster *v1alpha1.ClusterPodSequence) {
+func (w *randomWorld) storeCluster(event watch.EventType, cluster *v1alpha1.ClusterPodSequence) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(cluster)
 	if err != nil {
 		w.Fatal(err)

@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/rand/v2"
@@ -29,21 +30,21 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/definitions"
 	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/spec"
 	. "example.com/podsequence/test/harness/builders"
 )
 
 // Watches are late, break and begin anew, while PodSequences come and go in all namespaces and some are allowed and refused
 // elsewhere. No pod may be scheduled that a PodSequence from before the pod holds: how far that is says an engine that gets
-// everything at once, in all namespaces. And when all is quiet, the feed's engine knows what there is where a PodSequence speaks of
-// it, and elsewhere nothing but the pods that wait for a node.
-func TestInterestReleasesNothingEarlyAndForgets(t *testing.T) {
+// everything at once. And when all is quiet, no pod waits that an engine which starts now would release.
+func TestWatchesThatAreLateReleaseNothingEarly(t *testing.T) {
 	seen := map[string]int{}
 	for seed := range uint64(seeds(t)) {
 		if only := os.Getenv("PODSEQUENCE_FEED_SEED"); only != "" && only != strconv.FormatUint(seed, 10) {
 			continue
 		}
 		synctest.Test(t, func(t *testing.T) {
-			w := newInterestWorld(t, seed, seen)
+			w := newRandomWorld(t, seed, seen)
 			for range 150 {
 				w.step()
 			}
@@ -55,8 +56,7 @@ func TestInterestReleasesNothingEarlyAndForgets(t *testing.T) {
 	}
 	t.Log(seen)
 	for _, what := range []string{
-		"scheduled", "scheduled in a later group", "held while incomplete", "gaps", "forgotten", "complete", "scheduled in a later group across namespaces", "held for a ClusterPodSequence",
-		"not held while incomplete", "not held for a ClusterPodSequence", "recorded", "not recorded yet",
+		"scheduled", "scheduled in a later group", "gaps", "scheduled in a later group across namespaces", "recorded", "not recorded yet",
 	} {
 		if seen[what] == 0 {
 			t.Errorf("nothing was %s: these worlds show nothing", what)
@@ -80,8 +80,8 @@ var (
 	tiers          = []string{"db", "app"} // the groups of every PodSequence
 )
 
-// interestWorld is an API server, a feed of it, and an engine that gets everything at once.
-type interestWorld struct {
+// randomWorld is an API server, a feed of it, and an engine that gets everything at once.
+type randomWorld struct {
 	*testing.T
 	*rand.Rand
 	seed   uint64
@@ -107,8 +107,8 @@ type interestWorld struct {
 	ripe       sets.Set[string]                      // the passes that the truth has come to, by UID and hash
 }
 
-func newInterestWorld(t *testing.T, seed uint64, seen map[string]int) *interestWorld {
-	w := &interestWorld{
+func newRandomWorld(t *testing.T, seed uint64, seen map[string]int) *randomWorld {
+	w := &randomWorld{
 		T: t, Rand: rand.New(rand.NewPCG(seed, 7)), seed: seed, seen: seen,
 		truth: sequence.NewEngine(ours()), pods: map[string]*corev1.Pod{}, jobs: map[string]*batchv1.Job{},
 		namespaces: map[string]*corev1.Namespace{}, sequences: map[string]*v1alpha1.PodSequence{},
@@ -148,22 +148,16 @@ func feedOf(server *apiServer) *Feed {
 	engine := sequence.NewEngine(ours())
 	f := &Feed{
 		engine: engine, clock: clock.RealClock{}, rearm: make(chan struct{}, 1), sink: func(sequence.Changes) {},
-		gathers: make(chan struct{}, gathersAtOnce), advanced: func() {}, lists: newFreshLists(),
+		lists: newFreshLists(),
 	}
 	f.newestOf = func(_ context.Context, resource schema.GroupVersionResource, _ metav1.ListOptions) (string, error) {
 		return server.kind(resource.Resource).newest()
 	}
 	pods, jobs := f.pods(), workloads[*batchv1.Job](f, sequence.KindJob)
-	pods.scope.list, pods.scope.watch = server.kind("pods").list, server.kind("pods").watch
-	jobs.scope.list, jobs.scope.watch = server.kind("jobs").list, server.kind("jobs").watch
-	f.interest = newInterest(len(f.scoped))
-	f.interest.installation = engine.InstallationNamespace()
-	namespaces := newObjectStore(f, f.applyNamespace, f.removeNamespace, f.replaceNamespaces)
+	namespaces := newObjectStore(f, engine.ApplyNamespace, engine.RemoveNamespace, engine.ReplaceNamespaces)
 	f.world = []watchedKind{
-		{resource: corev1.SchemeGroupVersion.WithResource("pods"), source: pods.scope, object: &corev1.Pod{}, store: pods},
-		{
-			resource: batchv1.SchemeGroupVersion.WithResource("jobs"), source: jobs.scope, object: &batchv1.Job{}, store: jobs,
-		},
+		{resource: corev1.SchemeGroupVersion.WithResource("pods"), source: source{server.kind("pods")}, object: &corev1.Pod{}, store: pods},
+		{resource: batchv1.SchemeGroupVersion.WithResource("jobs"), source: source{server.kind("jobs")}, object: &batchv1.Job{}, store: jobs},
 		{resource: corev1.SchemeGroupVersion.WithResource("namespaces"), source: source{server.kind("namespaces")}, object: &corev1.Namespace{}, store: namespaces},
 	}
 	for _, kind := range f.world {
@@ -183,10 +177,10 @@ func feedOf(server *apiServer) *Feed {
 	return f
 }
 
-func (w *interestWorld) pick(of []string) string { return of[w.IntN(len(of))] }
+func (w *randomWorld) pick(of []string) string { return of[w.IntN(len(of))] }
 
 // write stores an object, and tells the truth of it.
-func (w *interestWorld) write(event watch.EventType, kind string, stored object) {
+func (w *randomWorld) write(event watch.EventType, kind string, stored object) {
 	w.server.kind(kind).write(event, stored)
 	w.log = append(w.log, fmt.Sprintf("%s %s %s %s/%s", stored.GetResourceVersion(), strings.ToLower(string(event)), kind, stored.GetNamespace(), stored.GetName()))
 	gone := event == watch.Deleted
@@ -219,7 +213,7 @@ func (w *interestWorld) write(event watch.EventType, kind string, stored object)
 }
 
 // tell notes what the truth would pass.
-func (w *interestWorld) tell(changes sequence.Changes) {
+func (w *randomWorld) tell(changes sequence.Changes) {
 	for _, key := range changes.Ripe {
 		if ripe, ok := w.truth.Ripe(key); ok {
 			for hash := range ripe.Passes {
@@ -229,7 +223,7 @@ func (w *interestWorld) tell(changes sequence.Changes) {
 	}
 }
 
-func (w *interestWorld) writeSequence(event watch.EventType, ps *v1alpha1.PodSequence) {
+func (w *randomWorld) writeSequence(event watch.EventType, ps *v1alpha1.PodSequence) {
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(ps)
 	if err != nil {
 		w.Fatal(err)
@@ -240,7 +234,7 @@ func (w *interestWorld) writeSequence(event watch.EventType, ps *v1alpha1.PodSeq
 }
 
 // change changes something in the cluster.
-func (w *interestWorld) change() {
+func (w *randomWorld) change() {
 	w.count++
 	name, namespace := fmt.Sprint("x", w.count), w.pick(someNamespaces)
 	if w.IntN(8) == 0 {
@@ -283,7 +277,7 @@ func (w *interestWorld) change() {
 }
 
 // anyOf is one of those that there are, nil if there is none.
-func anyOf[V any](w *interestWorld, all map[string]*V) *V {
+func anyOf[V any](w *randomWorld, all map[string]*V) *V {
 	if len(all) == 0 {
 		return nil
 	}
@@ -295,7 +289,7 @@ func anyOf[V any](w *interestWorld, all map[string]*V) *V {
 	return all[names[w.IntN(len(names))]]
 }
 
-func (w *interestWorld) createPod(namespace, name string) {
+func (w *randomWorld) createPod(namespace, name string) {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(name), Labels: map[string]string{"tier": w.pick(tiers)}},
 		Spec:       corev1.PodSpec{SchedulerName: "ours"},
@@ -314,7 +308,7 @@ func (w *interestWorld) createPod(namespace, name string) {
 	}
 }
 
-func (w *interestWorld) changePod() {
+func (w *randomWorld) changePod() {
 	pod := anyOf(w, w.pods)
 	switch {
 	case pod == nil:
@@ -330,7 +324,7 @@ func (w *interestWorld) changePod() {
 	w.write(watch.Modified, "pods", pod)
 }
 
-func (w *interestWorld) createJob(namespace, name string) {
+func (w *randomWorld) createJob(namespace, name string) {
 	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name, UID: types.UID(name)}}
 	job.Spec.Parallelism, job.Spec.Completions = ptr.To(int32(1+w.IntN(2))), ptr.To(int32(2))
 	job.Spec.Template.Labels = map[string]string{"tier": "db"}
@@ -338,7 +332,7 @@ func (w *interestWorld) createJob(namespace, name string) {
 	w.write(watch.Added, "jobs", job)
 }
 
-func (w *interestWorld) completeOrDelete(job *batchv1.Job) {
+func (w *randomWorld) completeOrDelete(job *batchv1.Job) {
 	if w.IntN(2) == 0 {
 		delete(w.jobs, job.Name)
 		w.write(watch.Deleted, "jobs", job)
@@ -348,7 +342,7 @@ func (w *interestWorld) completeOrDelete(job *batchv1.Job) {
 	w.write(watch.Modified, "jobs", job)
 }
 
-func (w *interestWorld) createSequence(namespace, name string) {
+func (w *randomWorld) createSequence(namespace, name string) {
 	ps := MakeSequence(namespace, name).UID(name).Label("Database", "tier", "db").Label("Application", "tier", "app").Obj()
 	if w.IntN(2) == 0 {
 		ps.Spec.Namespace = w.pick(someNamespaces)
@@ -358,7 +352,7 @@ func (w *interestWorld) createSequence(namespace, name string) {
 	w.allow()
 }
 
-func (w *interestWorld) changeConsent(namespace *corev1.Namespace) {
+func (w *randomWorld) changeConsent(namespace *corev1.Namespace) {
 	if w.IntN(2) == 0 {
 		namespace.Labels = map[string]string{"team": w.pick([]string{"red", "blue"})}
 	}
@@ -369,10 +363,10 @@ func (w *interestWorld) changeConsent(namespace *corev1.Namespace) {
 }
 
 // allow notes since when PodSequences count.
-func (w *interestWorld) allow() {
+func (w *randomWorld) allow() {
 	for name, ps := range w.sequences {
-		target := w.namespaces[sequence.TargetNamespace(ps)]
-		if target.Name != ps.Namespace && !sequence.MayConsent(target.Annotations[v1alpha1.AllowSequencesFromAnnotation], ps.Namespace) {
+		target := w.namespaces[targetOf(ps)]
+		if target.Name != ps.Namespace && !spec.NamesNamespace(target.Annotations[v1alpha1.AllowSequencesFromAnnotation], ps.Namespace) {
 			if w.allowed[name] > 0 {
 				w.withdrawn[name] = true
 			}
@@ -382,3 +376,6 @@ func (w *interestWorld) allow() {
 		}
 	}
 }
+
+// targetOf is the namespace of which a PodSequence speaks.
+func targetOf(ps *v1alpha1.PodSequence) string { return cmp.Or(ps.Spec.Namespace, ps.Namespace) }
