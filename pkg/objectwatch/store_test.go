@@ -78,6 +78,19 @@ func TestTheWatchMayBeBehindWhatWasAskedFor(t *testing.T) {
 	assert.Equal(t, v1alpha1.ObjectSatisfied, state())
 }
 
+// An object was deleted and made again before it was asked for by itself: the watch still brings the deletion of the former one.
+func TestALateDeletionOfTheFormerObjectIsOld(t *testing.T) {
+	s, state := versioned(t, "13", *versionOf("12", "True"))
+	require.NoError(t, s.Replace(nil, "9"))
+	isJudged, err := s.ask(t.Context(), "tls")
+	require.NoError(t, err)
+	require.True(t, isJudged)
+	require.NoError(t, s.Delete(versionOf("10", "True")))
+	assert.Equal(t, v1alpha1.ObjectSatisfied, state())
+	require.NoError(t, s.Delete(versionOf("14", "True")))
+	assert.NotEqual(t, v1alpha1.ObjectSatisfied, state())
+}
+
 // A sequence that asks later for something else of an object must not wait until the object changes.
 func TestObjectsWithoutComparableVersionsAreListedAgain(t *testing.T) {
 	s, _ := versioned(t, "beta", *versionOf("gamma", "True"))
