@@ -11,7 +11,6 @@ import (
 // Second ports of components that need one.
 const (
 	etcdPeer         = "etcd-peer"
-	secondEtcdPeer   = "etcd-second-peer"
 	schedulerHealth  = "podsequence-scheduler-health"
 	controllerHealth = "podsequence-controller-health"
 )
@@ -28,7 +27,7 @@ func newPlan(options Options) (*plan, error) {
 	pool := &portPool{}
 	defer pool.release()
 	p := &plan{Options: options, layout: layout(options.Dir), ports: map[string]int{}}
-	for _, name := range append(Components(), SecondEtcd, RealNodes, etcdPeer, secondEtcdPeer, schedulerHealth, controllerHealth) {
+	for _, name := range append(Components(), RealNodes, etcdPeer, schedulerHealth, controllerHealth) {
 		port, err := pool.take()
 		if err != nil {
 			return nil, err
@@ -53,8 +52,6 @@ func (p *plan) process(name string) *process {
 	switch name {
 	case Etcd:
 		record.Args = p.etcdArgs(p.url("https", Etcd), p.url("https", etcdPeer), p.etcdData())
-	case SecondEtcd:
-		record.Args = p.etcdArgs(p.url("https", SecondEtcd), p.url("https", secondEtcdPeer), p.secondEtcdData())
 	case APIServer:
 		record.Args = p.apiServerArgs()
 	case ControllerManager:
@@ -81,11 +78,7 @@ func (p *plan) process(name string) *process {
 	}
 	record.Args = append(record.Args, p.ExtraArgs[name]...)
 	if isUpstream(name) && !p.isOfAnotherRelease(name) {
-		program := name
-		if name == SecondEtcd {
-			program = Etcd
-		}
-		record.Args = append([]string{"component", program, "--"}, record.Args...)
+		record.Args = append([]string{"component", name, "--"}, record.Args...)
 	}
 	return record
 }
@@ -139,13 +132,6 @@ func (p *plan) apiServerArgs() []string {
 	)
 	if len(p.RuntimeConfig) > 0 {
 		args = append(args, "--runtime-config="+strings.Join(p.RuntimeConfig, ","))
-	}
-	if len(p.SplitStorage) > 0 {
-		overrides := make([]string, len(p.SplitStorage))
-		for i, resource := range p.SplitStorage {
-			overrides[i] = resource + "#" + p.url("https", SecondEtcd)
-		}
-		args = append(args, "--etcd-servers-overrides="+strings.Join(overrides, ","))
 	}
 	if p.wants(RealNodes) {
 		args = append(args, p.realNodesArgs()...)

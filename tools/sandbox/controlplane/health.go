@@ -81,7 +81,7 @@ func newHealthClients(admin *rest.Config) (clients healthClients, err error) {
 // of is the client for a component. etcd and the API server want to know their caller, and accept the administrator. The others
 // answer everybody, as they must answer kubelets, and log an error about a certificate that comes before they know the authority.
 func (c healthClients) of(component string) *http.Client {
-	if slices.Contains([]string{Etcd, SecondEtcd, APIServer}, component) {
+	if slices.Contains([]string{Etcd, APIServer}, component) {
 		return c.admin
 	}
 	return c.anonymous

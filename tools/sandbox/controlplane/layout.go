@@ -37,8 +37,6 @@ func (l layout) processes() string { return filepath.Join(l.state(), "processes"
 
 func (l layout) etcdData() string { return filepath.Join(l.state(), "etcd") }
 
-func (l layout) secondEtcdData() string { return filepath.Join(l.state(), "etcd-second") }
-
 // pki names a file with a certificate or key.
 func (l layout) pki(file string) string { return filepath.Join(l.state(), "pki", file) }
 

@@ -26,8 +26,6 @@ const (
 	PodSequenceScheduler  = "podsequence-scheduler"
 	PodSequenceController = "podsequence-controller"
 
-	// SecondEtcd is only there with Options.SplitStorage.
-	SecondEtcd = "etcd-second"
 	// RealNodes is only there with Options.RealNodes.
 	RealNodes = "real-nodes"
 )
@@ -52,7 +50,7 @@ func UpstreamComponents() []string {
 }
 
 func isUpstream(name string) bool {
-	return name == SecondEtcd || slices.Contains(UpstreamComponents(), name)
+	return slices.Contains(UpstreamComponents(), name)
 }
 
 // Options say what kind of cluster Start brings up.
@@ -97,9 +95,6 @@ type Options struct {
 	FeatureGates []string
 	// RuntimeConfig turns API versions on or off, as group/version=true.
 	RuntimeConfig []string
-	// SplitStorage names built-in resources, as group/resource, that the API server keeps in a second etcd. Those of the core
-	// group begin with the slash.
-	SplitStorage []string
 	// Stages are YAML documents of KWOK Stages, played besides the sandbox's own.
 	Stages []string
 	// ServeStages makes the API server serve Stages, the sandbox's own among them, so that users can apply others and change them. KWOK
@@ -214,10 +209,7 @@ func (o *Options) checkExecutables() error {
 }
 
 func (o *Options) wants(name string) bool {
-	switch name {
-	case SecondEtcd:
-		return len(o.SplitStorage) > 0
-	case RealNodes:
+	if name == RealNodes {
 		return o.RealNodes > 0
 	}
 	return slices.Contains(o.Components, name)

@@ -92,18 +92,3 @@ func TestExtraArgumentsComeLast(t *testing.T) {
 	assert.Equal(t, filepath.Join(options.Bin, "podsequence-controller"), ours.Path)
 	assert.Equal(t, "--v=4", ours.Args[len(ours.Args)-1])
 }
-
-func TestResourcesAreKeptInASecondEtcd(t *testing.T) {
-	options := Options{Dir: t.TempDir(), Bin: t.TempDir(), SplitStorage: []string{"apps/deployments", "/pods"}}
-	plan, err := newPlan(options)
-	require.NoError(t, err)
-	second := plan.process(SecondEtcd)
-	assert.Equal(t, []string{"component", Etcd, "--"}, second.Args[:3])
-	assert.NotEqual(t, plan.process(Etcd).URL, second.URL)
-	assert.Contains(t, plan.process(APIServer).Args,
-		"--etcd-servers-overrides=apps/deployments#"+second.URL+",/pods#"+second.URL)
-	assert.True(t, plan.wants(SecondEtcd))
-
-	options.SplitStorage = nil
-	assert.False(t, options.wants(SecondEtcd), "most clusters have one etcd")
-}

@@ -73,10 +73,10 @@ func loadProcess(l layout, name string) (*process, error) {
 	return p, nil
 }
 
-// loadProcesses reads all records, in the order of Components; a second etcd and real nodes come last.
+// loadProcesses reads all records, in the order of Components; real nodes come last.
 func loadProcesses(l layout) ([]*process, error) {
 	var processes []*process
-	for _, name := range append(Components(), SecondEtcd, RealNodes) {
+	for _, name := range append(Components(), RealNodes) {
 		if _, err := os.Stat(l.record(name)); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

@@ -84,7 +84,7 @@ type bringUp struct {
 func (b *bringUp) run(ctx context.Context) error {
 	storage, storageCtx := errgroup.WithContext(ctx)
 	// The API server waits for etcd by itself, so that it can be loaded meanwhile.
-	for _, name := range []string{Etcd, SecondEtcd, APIServer} {
+	for _, name := range []string{Etcd, APIServer} {
 		storage.Go(func() error { return b.launch(storageCtx, name) })
 	}
 	if err := storage.Wait(); err != nil {
