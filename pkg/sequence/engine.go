@@ -185,24 +185,34 @@ func (e *Engine) ReplaceNamespaces(objects []*corev1.Namespace, version string) 
 // Tick tells the engine what time it is: waits and time-outs that are over take effect. Times in the future, of which the
 // API may tell when clocks differ, count as this time. It must not run backwards.
 func (e *Engine) Tick(now time.Time) Changes {
-	return e.settleAfter(func() *transaction {
-		e.now = latest(e.now, now)
-		tx := e.begin("")
-		for d := range e.alarms.Due(e.now) {
-			tx.markDirty(d)
-		}
-		e.endTrials(tx)
-		e.endOverrides(tx)
-		e.tryRest(tx)
-		return tx
-	})
+	e.enter.Lock()
+	defer e.enter.Unlock()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+
+	e.now = latest(e.now, now)
+	if next := e.nextWake(); next.IsZero() || e.now.Before(next) {
+		return Changes{}
+	}
+	tx := e.begin("")
+	for d := range e.alarms.Due(e.now) {
+		tx.markDirty(d)
+	}
+	e.endTrials(tx)
+	e.endOverrides(tx)
+	e.tryRest(tx)
+	return e.settle(tx)
 }
 
 // NextWake returns when Tick will next change something by itself; zero if nothing waits for time to pass.
 func (e *Engine) NextWake() time.Time {
 	e.enter.Lock()
 	defer e.enter.Unlock()
-	return sooner(sooner(e.alarms.Next(), e.trials.Next()), sooner(e.overrides.Next(), e.retries.Next()))
+	return e.nextWake()
+}
+
+func (k *knowledge) nextWake() time.Time {
+	return sooner(sooner(k.alarms.Next(), k.trials.Next()), sooner(k.overrides.Next(), k.retries.Next()))
 }
 
 // Everything returns what the engine would have reported had it come to know all it knows in one step: every pod that may be

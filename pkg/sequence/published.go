@@ -55,6 +55,12 @@ func (p *published) publishNamespace(name string, ns *namespace) {
 	p.namespaces.Store(name, view)
 }
 
+// reaches reports whether any sequence has groups that may have members in a namespace.
+func (p *published) reaches(namespace string) bool {
+	_, any := p.namespaces.Load(namespace)
+	return any
+}
+
 // node returns what is published of a node; nil if it is not known.
 func (p *published) node(name string) *node {
 	found, _ := p.nodes.Load(name)

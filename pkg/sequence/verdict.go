@@ -43,6 +43,9 @@ func (v Verdict) Proof(pod *corev1.Pod) string {
 // other labels or tolerations, is matched with the sequences of its namespace if they are few. If it must wait, or may have to, the engine
 // remembers to report its release when it comes to know it.
 func (e *Engine) Verdict(object *corev1.Pod) Verdict {
+	if !e.published.reaches(object.Namespace) && !e.published.existing.concerns(object) {
+		return Verdict{}
+	}
 	seen, known := e.published.find(object)
 	if !known {
 		if memberships, released := e.published.matchUnseen(object, &e.settings); released {
@@ -232,6 +235,9 @@ type Placement struct {
 
 // Placement returns nil if no sequence of node scope keeps the pod from any node. It waits for no event.
 func (e *Engine) Placement(object *corev1.Pod) *Placement {
+	if !e.published.reaches(object.Namespace) {
+		return nil
+	}
 	seen, known := e.published.find(object)
 	if !known || seen.kept == nil {
 		return nil

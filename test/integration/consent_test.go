@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -171,7 +170,7 @@ func (s *story) allow(list string) {
 	})
 	require.NoError(s, err)
 	s.Patch(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.Namespace}}, string(patch))
-	s.sequencedAt = time.Now() // to a scheduler a sequence that is allowed from now on is a new one
+	s.unseen = true // to a scheduler a sequence that is allowed from now on is a new one
 }
 
 // allowed is the list that the story's namespace has.
@@ -191,5 +190,5 @@ func (s *story) grant(sequence string, away *story) {
 	out, err := s.Cluster.Shell(s, command)
 	require.NoError(s, err, "%s: %s", command, out)
 	s.awaitCondition(sequence, v1alpha1.ConditionDegraded, metav1.ConditionFalse, v1alpha1.ReasonAsExpected)
-	away.sequencedAt = time.Now()
+	away.unseen = true
 }

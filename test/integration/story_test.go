@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
@@ -34,14 +33,11 @@ type story struct {
 	// unjudged skips the referee: the test stores sequences that it cannot read.
 	unjudged bool
 	// lite gives no pod to our scheduler: there is none.
-	lite   bool
-	fences int
-	// sequencedAt is when the last sequence was created, or allowed.
-	sequencedAt time.Time
+	lite           bool
+	fences, probes int
+	// unseen reports that a sequence was created, or allowed, since the scheduler was last known to have seen all of them.
+	unseen bool
 }
-
-// sameMoment is for how long a scheduler may not have seen a sequence, on a busy machine: a pod without label and gate may start then.
-const sameMoment = 500 * time.Millisecond
 
 func newStory(t testing.TB) *story {
 	t.Helper()
@@ -88,24 +84,15 @@ func (s *story) gated(name string) *st.PodWrapper {
 	return s.pod(name).SchedulingGates([]string{v1alpha1.DefaultSchedulingGateName})
 }
 
-// Create creates objects, and notes when a sequence was.
+// Create creates objects, and notes if a sequence is among them.
 func (s *story) Create(objects ...client.Object) {
 	s.Helper()
 	s.Story.Create(objects...)
 	for _, object := range objects {
 		switch object.(type) {
 		case *v1alpha1.PodSequence, *v1alpha1.ClusterPodSequence:
-			s.sequencedAt = time.Now()
+			s.unseen = true
 		}
-	}
-}
-
-// createPods creates pods in this order, not in the same moment as a sequence: nothing holds those without label and gate then.
-func (s *story) createPods(pods ...*st.PodWrapper) {
-	s.Helper()
-	time.Sleep(time.Until(s.sequencedAt.Add(sameMoment)))
-	for _, pod := range pods {
-		s.Create(pod.Obj())
 	}
 }
 

@@ -100,35 +100,6 @@ func TestWatches(t *testing.T) {
 		close(free)
 		s.startInOrder()
 	})
-	t.Run("a scheduler that has not listed a namespace yet binds no pod there", func(t *testing.T) {
-		_, proxy := slowWatch(t, env)
-		s := newStoryIn(t, env) // that of the first has a PodSequence already
-		free := make(chan struct{})
-		isList := func(r *http.Request) bool {
-			return r.URL.Path == "/api/v1/namespaces/"+s.Namespace+"/pods" && !r.URL.Query().Has("watch")
-		}
-		proxy.set(func(_ http.ResponseWriter, r *http.Request) bool {
-			if isList(r) {
-				select {
-				case <-free:
-				case <-r.Context().Done():
-				}
-			}
-			return false
-		})
-		before := proxy.asked(isList)
-		s.Create(s.threeTiers().Obj())
-		s.Await("the scheduler to list the namespace, which has a PodSequence now", func() bool { return proxy.asked(isList) > before })
-		s.createPods(s.pod("app"), s.pod("db"), s.pod("web"))
-		other := newStoryIn(t, env)
-		other.createPods(other.pod("free"))
-		other.awaitBound("free") // other namespaces do not wait
-		for _, tier := range tiers {
-			assert.Empty(t, s.getPod(tier).Spec.NodeName, "%s is bound before it can be known what there is", tier)
-		}
-		close(free)
-		s.startInOrder()
-	})
 	t.Run("a watch that is too old is begun anew without loss", func(t *testing.T) {
 		s, proxy := slowWatch(t, env)
 		s.Create(s.threeTiers().Obj())
