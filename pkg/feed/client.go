@@ -45,7 +45,7 @@ type clients struct {
 func newClients(config *rest.Config) (clients, error) {
 	config = rest.CopyConfig(config)
 	config.QPS, config.RateLimiter = -1, nil
-	config.NegotiatedSerializer = rest.CodecFactoryForGeneratedClient(scheme.Scheme, scheme.Codecs).WithoutConversion()
+	config.NegotiatedSerializer = leanSerializer{rest.CodecFactoryForGeneratedClient(scheme.Scheme, scheme.Codecs).WithoutConversion()}
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return clients{}, fmt.Errorf("make client for built-in kinds: %w", err)

@@ -54,9 +54,11 @@ func podCost(t *testing.T, group string, make func(n int) *corev1.Pod) uint64 {
 	for n := range count {
 		content, err := make(n).Marshal()
 		require.NoError(t, err)
-		pod := &corev1.Pod{}
-		require.NoError(t, pod.Unmarshal(content)) // so that no pod shares anything by chance
-		engine.ApplyPod(i.trimPod(pod))
+		lean, ok := &corev1.Pod{}, false
+		content, ok = keptOfPod.appendKept(nil, content)
+		require.True(t, ok)
+		require.NoError(t, lean.Unmarshal(content)) // so that no pod shares anything by chance
+		engine.ApplyPod(i.internPod(lean))
 	}
 	each := (liveHeap() - before) / count
 	runtime.KeepAlive(engine)

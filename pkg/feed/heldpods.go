@@ -57,7 +57,7 @@ func held() sequence.HeldPods {
 
 // observeReleases measures how long pods were held. What a process finds released when it starts is none of its doing.
 func (f *Feed) observeReleases(changes sequence.Changes) {
-	if !f.synced {
+	if !f.synced || len(changes.Released) == 0 {
 		return
 	}
 	now := f.clock.Now()

@@ -23,18 +23,12 @@ const (
 type podInterner struct {
 	mu      sync.Mutex
 	labels  intern.Table[map[string]string]
+	last    map[string]string // of the pod before
 	strings intern.Table[string]
 }
 
-// trimPod keeps of a pod what the engine looks at, and shares that with other pods.
-func (i *podInterner) trimPod(pod *corev1.Pod) *corev1.Pod {
-	trimmed := trimPod(pod)
-	i.internPod(trimmed)
-	return trimmed
-}
-
 // internPod makes a pod share what others have. Nobody may write to it from then on.
-func (i *podInterner) internPod(pod *corev1.Pod) {
+func (i *podInterner) internPod(pod *corev1.Pod) *corev1.Pod {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	pod.Labels = i.internLabels(pod.Labels)
@@ -45,6 +39,7 @@ func (i *podInterner) internPod(pod *corev1.Pod) {
 		owner := &pod.OwnerReferences[o]
 		owner.UID = types.UID(i.intern(string(owner.UID)))
 	}
+	return pod
 }
 
 func (i *podInterner) intern(s string) string {
@@ -55,8 +50,11 @@ func (i *podInterner) intern(s string) string {
 }
 
 func (i *podInterner) internLabels(labels map[string]string) map[string]string {
-	if len(labels) == 0 {
+	switch {
+	case len(labels) == 0:
 		return nil
+	case maps.Equal(labels, i.last): // as those of the next pod of a workload are
+		return i.last
 	}
 	var key strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(labels)) {
@@ -65,11 +63,12 @@ func (i *podInterner) internLabels(labels map[string]string) map[string]string {
 		key.WriteString(labels[name])
 		key.WriteByte(0)
 	}
-	return i.labels.Get(key.String(), maxLabels, func() map[string]string {
+	i.last = i.labels.Get(key.String(), maxLabels, func() map[string]string {
 		shared := make(map[string]string, len(labels))
 		for name, value := range labels {
 			shared[i.intern(name)] = i.intern(value)
 		}
 		return shared
 	})
+	return i.last
 }

@@ -16,8 +16,7 @@ type objectStore[T metav1.Object] struct {
 	apply, remove func(T) sequence.Changes
 	replace       func(list []T, version string) sequence.Changes
 
-	trim   func(T) T // of what is listed; nil if it is taken as it is
-	intern func(T)   // of what is watched; nil if it is taken as it is
+	trim func(T) T // nil if objects are taken as they are
 
 	once  sync.Once
 	first chan struct{} // closed after the first complete list
@@ -55,8 +54,8 @@ func (s *objectStore[T]) enter(obj any, event func(T) sequence.Changes) error {
 	if err != nil {
 		return err
 	}
-	if s.intern != nil {
-		s.intern(object)
+	if s.trim != nil {
+		object = s.trim(object)
 	}
 	s.feed.applyAt(s.position, object.GetResourceVersion(), func() sequence.Changes { return event(object) })
 	return nil

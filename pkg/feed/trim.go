@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence"
 )
 
 // trimNamespace keeps of a namespace what the engine looks at.
@@ -82,73 +81,4 @@ func overridesIn(fieldsV1 any) map[string]any {
 		}
 	}
 	return written
-}
-
-// crashing stands for whatever says that a container is restarted again and again.
-var crashing = &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}
-
-// probe stands for all readiness probes.
-var probe = &corev1.Probe{}
-
-// trimContainers returns one container that has a readiness probe if one of the pod's has; none otherwise.
-func trimContainers(pod *corev1.Pod) []corev1.Container {
-	if slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.ReadinessProbe != nil }) {
-		return []corev1.Container{{ReadinessProbe: probe}}
-	}
-	return nil
-}
-
-// keptAnnotations are the annotations of pods that the engine looks at.
-var keptAnnotations = append(sequence.HookAnnotations(), v1alpha1.ReleasedAnnotation, corev1.MirrorPodAnnotationKey)
-
-// trimPod keeps of a pod what the engine looks at. While a list comes in many pods are in memory at once, those that
-// ended long ago among them, and the engine has not taken from them what it keeps.
-func trimPod(pod *corev1.Pod) *corev1.Pod {
-	trimmed := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{
-			Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
-			Labels: pod.Labels, OwnerReferences: pod.OwnerReferences, DeletionTimestamp: pod.DeletionTimestamp,
-			CreationTimestamp: pod.CreationTimestamp,
-		},
-		Spec: corev1.PodSpec{
-			NodeName: pod.Spec.NodeName, SchedulerName: pod.Spec.SchedulerName,
-			SchedulingGates: pod.Spec.SchedulingGates, SchedulingGroup: pod.Spec.SchedulingGroup, Containers: trimContainers(pod),
-		},
-		Status: corev1.PodStatus{Phase: pod.Status.Phase},
-	}
-	for _, annotation := range keptAnnotations {
-		if value, given := pod.Annotations[annotation]; given {
-			metav1.SetMetaDataAnnotation(&trimmed.ObjectMeta, annotation, value)
-		}
-	}
-	if pod.Spec.NodeName == "" {
-		trimmed.Spec.NodeSelector, trimmed.Spec.Affinity = pod.Spec.NodeSelector, pod.Spec.Affinity
-		trimmed.Status.NominatedNodeName = pod.Status.NominatedNodeName
-	}
-	for i := range pod.Status.Conditions {
-		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodReady || c.Type == corev1.PodScheduled || c.Type == corev1.DisruptionTarget {
-			trimmed.Status.Conditions = append(trimmed.Status.Conditions, corev1.PodCondition{
-				Type: c.Type, Status: c.Status, Reason: c.Reason, LastTransitionTime: c.LastTransitionTime, LastProbeTime: c.LastProbeTime,
-			})
-		} else if c.Status == corev1.ConditionTrue { // some group may require it
-			trimmed.Status.Conditions = append(trimmed.Status.Conditions,
-				corev1.PodCondition{Type: c.Type, Status: c.Status, LastTransitionTime: c.LastTransitionTime})
-		}
-	}
-	for i := range pod.Status.ContainerStatuses {
-		status, says := corev1.ContainerStatus{}, false
-		if at := sequence.StartedAt(&pod.Status.ContainerStatuses[i]); !at.IsZero() {
-			status.State.Running, says = &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(at)}, true
-		}
-		if t := pod.Status.ContainerStatuses[i].State.Terminated; t != nil {
-			status.State.Terminated, says = &corev1.ContainerStateTerminated{FinishedAt: t.FinishedAt}, true
-		}
-		if sequence.IsCrashing(pod.Status.ContainerStatuses[i]) {
-			status.State.Waiting, says = crashing, true
-		}
-		if says {
-			trimmed.Status.ContainerStatuses = append(trimmed.Status.ContainerStatuses, status)
-		}
-	}
-	return trimmed
 }

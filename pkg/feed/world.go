@@ -59,8 +59,7 @@ func (f *Feed) watchedNamespaces(core rest.Interface) watchedKind {
 // pods hands pods to the engine.
 func (f *Feed) pods() *objectStore[*corev1.Pod] {
 	store := newObjectStore(f, f.engine.ApplyPod, f.engine.RemovePod, f.engine.ReplacePods)
-	interned := &podInterner{}
-	store.trim, store.intern = interned.trimPod, interned.internPod
+	store.trim = (&podInterner{}).internPod
 	return store
 }
 

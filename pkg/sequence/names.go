@@ -1,7 +1,6 @@
 package sequence
 
 import (
-	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -45,9 +44,6 @@ func OpenToTenants(namespaces *v1alpha1.LabelSelector) bool { return spec.OpenTo
 // WorkloadKinds returns the table of the kinds of workloads that the engine takes.
 func WorkloadKinds() []WorkloadRow { return inventory.WorkloadKinds }
 
-// HookAnnotations returns the annotations by which the engine knows hooks of deployment tools.
-func HookAnnotations() []string { return slices.Clone(inventory.HookAnnotations) }
-
 // IsUnorderedHook reports whether these are the annotations of a hook that no start order concerns.
 func IsUnorderedHook(annotations map[string]string) bool {
 	return inventory.IsUnorderedHook(annotations)
@@ -65,18 +61,12 @@ func HasSucceeded(pod *corev1.Pod) bool { return inventory.HasSucceeded(pod) }
 // IsReplaced reports whether a pod failed and its controller replaces it: it is no member of any group then.
 func IsReplaced(pod *corev1.Pod) bool { return inventory.IsReplaced(pod) }
 
-// StartedAt returns when a container last started; zero if its status does not say.
-func StartedAt(status *corev1.ContainerStatus) time.Time { return inventory.StartedAt(status) }
-
 // ReachedAt reports whether a pod says that it has reached what a group requires of its members, and since when, as far as it says.
 func ReachedAt(pod *corev1.Pod, group *v1alpha1.PodGroup) (at time.Time, reached bool) {
 	view := inventory.ViewPod(pod)
 	is := view.Reached(inventory.Requirement{Status: group.RequiredStatus, Condition: group.RequiredCondition})
 	return is.At.Time(), is.Done
 }
-
-// IsCrashing reports whether a container is restarted again and again.
-func IsCrashing(status corev1.ContainerStatus) bool { return inventory.IsCrashing(status) }
 
 // The kinds of workloads that the engine takes, and pods.
 const (

@@ -156,7 +156,7 @@ func ofEngine() []mutant {
 			"a wait on a node begins when pods turned ready on an earlier node of that name", engine, ""},
 		{enginePath + "published.go", "if u.brought == \"\" || inventory.Newer(version, u.brought) {", "if version != \"\" {",
 			"pods are remembered that are gone", engine, ""},
-		{enginePath + "engine.go", "\t\te.endOverrides(tx)\n", "",
+		{enginePath + "engine.go", "\te.endOverrides(tx)\n", "",
 			"annotations override a spec when their time is over", engine, ""},
 		{enginePath + "apply_sequence.go", " && reflect.DeepEqual(old.Override, spec.ReadOverride(ps, k.now)) {", " && reflect.DeepEqual(nil, nil) {",
 			"annotations that override the spec count from the next edit", engine, ""},

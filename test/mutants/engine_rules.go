@@ -121,7 +121,7 @@ func ofReadiness() []mutant {
 			"the time of a pod without a probe does not begin with the next full second", engine, ""},
 		{"pkg/sequence/contribution.go", "isNews && s.countsAsReady(next)", "isNews && !next.timed && s.countsAsReady(next)",
 			"a group whose pods have been ready for long enough is satisfied since that was looked at", engine, ""},
-		{"pkg/sequence/engine.go", "sooner(e.alarms.Next(), e.trials.Next())", "e.alarms.Next()",
+		{"pkg/sequence/engine.go", "sooner(k.alarms.Next(), k.trials.Next())", "k.alarms.Next()",
 			"nobody wakes when a pod has been ready for long enough", engine, ""},
 		{readinessPath + "demand.go", "return w.Counts() && !w.Superseded", "return w.Counts()",
 			"all Jobs of a CronJob count, not only the newest", engine, ""},

@@ -17,14 +17,18 @@ type Interner struct {
 	commons intern.Table[*common]
 	labels  intern.Table[*labelSet]
 	names   intern.Table[*[]string] // of labels, and the types of conditions
+	last    Pod                     // the common facts and the labels of the pod before: those of the next one of a workload are the same
 }
 
 // Intern makes the facts of a pod take as little memory as they can, before they are kept. before are the facts of the same pod
 // that they replace, or NoPod.
 func (s *Interner) Intern(p, before *Pod) {
-	if c := p.common; before.common.equal(c) {
+	switch c := p.common; {
+	case before.common.equal(c):
 		p.common = before.common
-	} else {
+	case s.last.common != nil && s.last.common.equal(c):
+		p.common = s.last.common
+	default:
 		p.common = s.commons.Get(c.key(), maxShared, func() *common { return c })
 	}
 	s.internConditions(p)
@@ -33,9 +37,12 @@ func (s *Interner) Intern(p, before *Pod) {
 		p.Labels = Labels{}
 	case before.Labels.areKept() && before.Labels.Equal(&p.Labels):
 		p.Labels = before.Labels
+	case s.last.Labels.areKept() && s.last.Labels.Equal(&p.Labels):
+		p.Labels = s.last.Labels
 	case !p.Labels.areKept():
 		p.Labels = Labels{s.set(p.Labels.set.object, p.Name)}
 	}
+	s.last.common, s.last.Labels = p.common, p.Labels
 }
 
 // internConditions makes the pod share the types of its conditions.
