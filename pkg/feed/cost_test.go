@@ -47,7 +47,7 @@ func TestWhatAPodCosts(t *testing.T) {
 // podCost is the live heap of a pod among 20,000 that the engine knows. Those with the label tier=import may be in a group.
 func podCost(t *testing.T, group string, make func(n int) *corev1.Pod) uint64 {
 	t.Helper()
-	engine, i := sequence.NewEngine(ours()), &podInterner{}
+	engine := sequence.NewEngine(ours())
 	engine.ApplySequence(MakeSequence("shop", "shop").UID("shop").Label("Import", "tier", group).Complete().Pods("Application", "app").Obj())
 	const count = 20_000
 	before := liveHeap()
@@ -58,7 +58,7 @@ func podCost(t *testing.T, group string, make func(n int) *corev1.Pod) uint64 {
 		content, ok = keptOfPod.appendKept(nil, content)
 		require.True(t, ok)
 		require.NoError(t, lean.Unmarshal(content)) // so that no pod shares anything by chance
-		engine.ApplyPod(i.internPod(lean))
+		engine.ApplyPod(lean)
 	}
 	each := (liveHeap() - before) / count
 	runtime.KeepAlive(engine)

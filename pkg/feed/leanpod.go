@@ -53,10 +53,9 @@ func (k kept) appendKept(lean, message []byte) ([]byte, bool) {
 			return nil, false
 		}
 		if int(number) < len(k) && k[number] != nil {
-			inside, ok := k[number], true
-			if content == 0 || len(inside) == 0 {
+			if inside := k[number]; content == 0 || len(inside) == 0 {
 				lean = append(lean, message[:end]...)
-			} else if lean, ok = inside.appendInside(lean, message[:end], content); !ok {
+			} else if lean = inside.appendInside(lean, message[:end], content); lean == nil {
 				return nil, false
 			}
 		}
@@ -65,20 +64,20 @@ func (k kept) appendKept(lean, message []byte) ([]byte, bool) {
 	return lean, true
 }
 
-// appendInside is appendKept for what is inside a field. Its length may become smaller, and is written with as many bytes as before, which
+// appendInside is appendKept for what is inside a field; nil if that is no message. Its length may become smaller, and is written with as many bytes as before, which
 // every reader of protobuf takes.
-func (k kept) appendInside(lean, field []byte, content int) ([]byte, bool) {
+func (k kept) appendInside(lean, field []byte, content int) []byte {
 	begin := len(lean)
 	lean, ok := k.appendKept(append(lean, field[:content]...), field[content:])
 	if !ok {
-		return nil, false
+		return nil
 	}
 	size := protowire.SizeVarint(uint64(len(field) - content))
 	for at, length := begin+content-size, len(lean)-begin-content; at < begin+content; at, length = at+1, length>>7 {
 		lean[at] = byte(length&0x7f) | 0x80
 	}
 	lean[begin+content-1] &= 0x7f
-	return lean, true
+	return lean
 }
 
 // first returns the number of the first field of a message, and where it ends; 0 if it is damaged. Content is where its bytes begin; 0 if it

@@ -32,7 +32,7 @@ func (f *Feed) podsAndWorkloads(clients clients) ([]watchedKind, error) {
 	if err != nil {
 		return nil, err
 	}
-	kinds := []watchedKind{watched(core, "pods", &corev1.Pod{}, f.pods())}
+	kinds := []watchedKind{watched(core, "pods", &corev1.Pod{}, newObjectStore(f, f.engine.ApplyPod, f.engine.RemovePod, f.engine.ReplacePods))}
 	for _, row := range sequence.WorkloadKinds() {
 		client, err := clients.of(row.Resource.GroupVersion())
 		if err != nil {
@@ -54,13 +54,6 @@ func (f *Feed) watchedNamespaces(core rest.Interface) watchedKind {
 	store := newObjectStore(f, f.engine.ApplyNamespace, f.engine.RemoveNamespace, f.engine.ReplaceNamespaces)
 	store.trim = trimNamespace
 	return watched(core, "namespaces", &corev1.Namespace{}, store)
-}
-
-// pods hands pods to the engine.
-func (f *Feed) pods() *objectStore[*corev1.Pod] {
-	store := newObjectStore(f, f.engine.ApplyPod, f.engine.RemovePod, f.engine.ReplacePods)
-	store.trim = (&podInterner{}).internPod
-	return store
 }
 
 func watched(client rest.Interface, resource string, object any, store worldStore) watchedKind {

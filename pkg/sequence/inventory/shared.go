@@ -6,17 +6,23 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"example.com/podsequence/pkg/intern"
 )
 
-// maxShared bounds how many values of each kind are remembered.
-const maxShared = 512
+// maxShared and maxStrings bound how many values of each kind are remembered.
+const (
+	maxShared  = 512
+	maxStrings = 4096
+)
 
 // Interner lets the pods that are kept share what many have in common. It is not safe for concurrent use.
 type Interner struct {
 	commons intern.Table[*common]
 	labels  intern.Table[*labelSet]
 	names   intern.Table[*[]string] // of labels, and the types of conditions
+	strings intern.Table[string]    // values of labels, names of nodes, and UIDs of owners
 	last    Pod                     // the common facts and the labels of the pod before: those of the next one of a workload are the same
 }
 
@@ -32,6 +38,7 @@ func (s *Interner) Intern(p, before *Pod) {
 		p.common = s.commons.Get(c.key(), maxShared, func() *common { return c })
 	}
 	s.internConditions(p)
+	p.Node, p.OwnerUID = s.share(p.Node, before.Node), types.UID(s.share(string(p.OwnerUID), string(before.OwnerUID)))
 	switch {
 	case p.Labels.Len() == 0:
 		p.Labels = Labels{}
@@ -43,6 +50,14 @@ func (s *Interner) Intern(p, before *Pod) {
 		p.Labels = Labels{s.set(p.Labels.set.object, p.Name)}
 	}
 	s.last.common, s.last.Labels = p.common, p.Labels
+}
+
+// share returns a string that others share. before is what it takes the place of.
+func (s *Interner) share(value, before string) string {
+	if value == before {
+		return before
+	}
+	return s.strings.Get(value, maxStrings, func() string { return value })
 }
 
 // internConditions makes the pod share the types of its conditions.
@@ -68,9 +83,7 @@ func (s *Interner) set(object map[string]string, pod string) *labelSet {
 	return s.labels.Get(key.String(), maxShared, func() *labelSet {
 		set := &labelSet{names: names, values: make([]string, len(*names))}
 		for i, name := range *names {
-			if set.values[i] = object[name]; set.values[i] == pod {
-				set.values[i] = pod // as the pods of a StatefulSet have it
-			}
+			set.values[i] = s.share(object[name], pod) // the pods of a StatefulSet have their names
 		}
 		return set
 	})
