@@ -80,7 +80,7 @@ func TestASequenceTakesMemoryWhereItHasSomething(t *testing.T) {
 			},
 		},
 		"pods of it were on every node, and never ready": {
-			edit: plain, most: 200 << 10, // the names of the nodes, to be shared
+			edit: plain, most: 100 << 10,
 			after: func(engine recording) {
 				for i := range nodes {
 					pod := makePod(fmt.Sprint("pod-", i), "1").Label("tier", "7").Node(fmt.Sprint("node-", i)).Obj()

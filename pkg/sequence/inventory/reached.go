@@ -142,12 +142,12 @@ func (p *Pod) reachedAnywhere(required Requirement) Reached {
 	return Reached{Done: p.Ready, At: p.ReadyAt}
 }
 
-// FollowNode notes whether the pod's node exists, and when it was created, see Reached. node is nil while it is not known; exists reports
+// FollowNode notes whether the pod's node exists, and when it was created, see Reached, and shares its name. node is nil while it is not known; exists reports
 // whether there may be such a node.
 func (p *Pod) FollowNode(node *Node, exists bool) {
 	p.nodeGone = p.Bound() && !exists
 	if p.nodeCreatedAt = 0; node != nil {
-		p.nodeCreatedAt = TimestampOf(node.Object.CreationTimestamp.Time)
+		p.nodeCreatedAt, p.Node = TimestampOf(node.Object.CreationTimestamp.Time), node.Name
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 // maxShared and maxStrings bound how many values of each kind are remembered.
 const (
 	maxShared  = 512
-	maxStrings = 4096
+	maxStrings = 1024
 )
 
 // Interner lets the pods that are kept share what many have in common. It is not safe for concurrent use.
@@ -22,7 +22,7 @@ type Interner struct {
 	commons intern.Table[*common]
 	labels  intern.Table[*labelSet]
 	names   intern.Table[*[]string] // of labels, and the types of conditions
-	strings intern.Table[string]    // values of labels, names of nodes, and UIDs of owners
+	strings intern.Table[string]    // values of labels, and UIDs of owners
 	last    Pod                     // the common facts and the labels of the pod before: those of the next one of a workload are the same
 }
 
@@ -38,7 +38,7 @@ func (s *Interner) Intern(p, before *Pod) {
 		p.common = s.commons.Get(c.key(), maxShared, func() *common { return c })
 	}
 	s.internConditions(p)
-	p.Node, p.OwnerUID = s.share(p.Node, before.Node), types.UID(s.share(string(p.OwnerUID), string(before.OwnerUID)))
+	p.OwnerUID = types.UID(s.share(string(p.OwnerUID), string(before.OwnerUID)))
 	switch {
 	case p.Labels.Len() == 0:
 		p.Labels = Labels{}
