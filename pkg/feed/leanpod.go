@@ -45,6 +45,9 @@ var keptOfPod = kept{
 	},
 }
 
+// keptOfList is what the engine looks at of a list of pods: its metadata, and its items.
+var keptOfList = kept{1: whole, 2: keptOfPod}
+
 // appendKept appends what is kept of a message. It reports whether that is a message.
 func (k kept) appendKept(lean, message []byte) ([]byte, bool) {
 	for len(message) > 0 {
@@ -114,18 +117,22 @@ const (
 	unknownRaw  protowire.Number = 2
 )
 
-// leanPod returns a pod in protobuf without what the engine does not look at. It returns anything else, and what is damaged, as it is.
+// leanPod returns a pod in protobuf, or a list of pods, without what the engine does not look at. It returns anything else, and what is damaged, as it is.
 func leanPod(data []byte) []byte {
 	unknown, isProtobuf := bytes.CutPrefix(data, protobufPrefix)
 	if !isProtobuf {
 		return data
 	}
 	var kind runtime.TypeMeta
-	typeMeta, pod := field(unknown, unknownType), field(unknown, unknownRaw)
-	if pod == nil || kind.Unmarshal(typeMeta) != nil || kind.Kind != "Pod" || kind.APIVersion != corev1.SchemeGroupVersion.String() {
+	typeMeta, raw := field(unknown, unknownType), field(unknown, unknownRaw)
+	if raw == nil || kind.Unmarshal(typeMeta) != nil || kind.APIVersion != corev1.SchemeGroupVersion.String() {
 		return data
 	}
-	content, ok := keptOfPod.appendKept(make([]byte, 0, len(pod)), pod)
+	look, isPods := map[string]kept{"Pod": keptOfPod, "PodList": keptOfList}[kind.Kind]
+	if !isPods {
+		return data
+	}
+	content, ok := look.appendKept(make([]byte, 0, len(raw)), raw)
 	if !ok {
 		return data
 	}
@@ -149,7 +156,7 @@ func field(message []byte, which protowire.Number) []byte {
 	return nil
 }
 
-// leanSerializer makes watches bring lean pods.
+// leanSerializer makes watches and lists bring lean pods.
 type leanSerializer struct{ runtime.NegotiatedSerializer }
 
 // DecoderToVersion implements runtime.NegotiatedSerializer.

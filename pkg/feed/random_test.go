@@ -30,7 +30,6 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/definitions"
 	"example.com/podsequence/pkg/sequence"
-	"example.com/podsequence/pkg/sequence/spec"
 	. "example.com/podsequence/test/harness/builders"
 )
 
@@ -366,7 +365,7 @@ func (w *randomWorld) changeConsent(namespace *corev1.Namespace) {
 func (w *randomWorld) allow() {
 	for name, ps := range w.sequences {
 		target := w.namespaces[targetOf(ps)]
-		if target.Name != ps.Namespace && !spec.NamesNamespace(target.Annotations[v1alpha1.AllowSequencesFromAnnotation], ps.Namespace) {
+		if target.Name != ps.Namespace && !allows(target.Annotations[v1alpha1.AllowSequencesFromAnnotation], ps.Namespace) {
 			if w.allowed[name] > 0 {
 				w.withdrawn[name] = true
 			}
@@ -379,3 +378,8 @@ func (w *randomWorld) allow() {
 
 // targetOf is the namespace of which a PodSequence speaks.
 func targetOf(ps *v1alpha1.PodSequence) string { return cmp.Or(ps.Spec.Namespace, ps.Namespace) }
+
+// allows reports whether a namespace that has this list allows PodSequences of another one.
+func allows(list, namespace string) bool {
+	return list == "*" || slices.Contains(strings.Split(list, ","), namespace)
+}

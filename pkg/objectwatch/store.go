@@ -121,7 +121,7 @@ func (s *store) bring(obj any, isGone bool) error {
 	}
 	s.update(func() sets.Set[types.NamespacedName] {
 		wanted, version := s.watch.objects[object.GetName()], object.GetResourceVersion()
-		if wanted == nil || !isNewer(version, wanted.asked) {
+		if wanted == nil || !isNewer(version, wanted.asked) && !(isGone && wanted.wasJudgedBy(object.GetUID())) {
 			return nil
 		}
 		wanted.version, wanted.asked = version, ""

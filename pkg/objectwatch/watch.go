@@ -45,6 +45,16 @@ type object struct {
 	version, asked string
 }
 
+// wasJudgedBy reports whether it is judged by an object with this UID. That one cannot be gone for longer, whatever version its deletion has.
+func (o *object) wasJudgedBy(uid types.UID) bool {
+	for _, j := range o.untils {
+		if j.known && j.UID == uid {
+			return true
+		}
+	}
+	return false
+}
+
 // isJudged reports whether everything is known of the object that sequences require of it. The lock is held.
 func (o *object) isJudged() bool {
 	for _, j := range o.untils {

@@ -90,7 +90,7 @@ func (p *pod) markDirty(tx *transaction) {
 }
 
 func (k *knowledge) removePod(namespace, name string, uid types.UID, tx *transaction) {
-	k.unseen.take(uid, tx.version)
+	k.unseen.forget(uid)
 	ns := k.namespaces[namespace]
 	if ns == nil {
 		return

@@ -23,7 +23,7 @@
 // The files of this package build on each other, too, from the top of this list down. What is in one line may be mutual. A test sees to it.
 //
 //	engine.go                                 what tells the Engine of an event
-//	verdict.go, ripe.go, interest.go, interest_of.go, names_objects.go
+//	verdict.go, ripe.go, names_objects.go
 //	                                          what the scheduler, the controller and the feed ask
 //	apply_namespace.go                        one event of each kind: it changes facts, and marks what follows from them
 //	apply_sequence.go

@@ -45,7 +45,9 @@ func (e *Engine) ApplyPod(object *corev1.Pod) Changes {
 
 // RemovePod tells the engine that a pod is gone. A pod of the same name but another UID is left alone.
 func (e *Engine) RemovePod(object *corev1.Pod) Changes {
-	return e.settleAt(object.ResourceVersion, func(tx *transaction) { e.removePod(object.Namespace, object.Name, object.UID, tx) })
+	changes := e.settleAt(object.ResourceVersion, func(tx *transaction) { e.removePod(object.Namespace, object.Name, object.UID, tx) })
+	e.unseen.advance(object.ResourceVersion)
+	return changes
 }
 
 // ReplacePods tells the engine of all pods there are. It is one step: in between, pods would look as they never were

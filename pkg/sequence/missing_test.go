@@ -45,6 +45,17 @@ func TestAPodIsReportedWhenItWaitsForASequenceAndWhenItDoesNot(t *testing.T) {
 	assert.Len(t, e.KindInstalled(true).Held, 1)
 }
 
+// A namespace that no longer requires a sequence may be selected by one from the same moment on. Readers see the former first.
+func TestAHeldPodIsHeldUntilItsReleaseIsPublished(t *testing.T) {
+	e := newEngine()
+	plain := makePod("plain", "6").SchedulerName(oracleScheduler).Obj()
+	e.ApplyPod(plain)
+	e.ApplyNamespace(requiring("true", "7"))
+	e.published.existing.setNamespace(oracleNamespace, false)
+	assert.True(t, e.Verdict(plain).Held)
+	assert.Len(t, e.ApplyNamespace(requiring("true", "8")).Held, 0, "it was held all the time")
+}
+
 // A pod that names a sequence is held while the sequence is not there, and by the sequence while it is. A reader must never see a moment
 // at which neither holds it.
 func TestNoReaderSeesAMomentBetweenASequenceAndNone(t *testing.T) {

@@ -55,6 +55,12 @@ func (p *published) publishNamespace(name string, ns *namespace) {
 	p.namespaces.Store(name, view)
 }
 
+// holds reports whether a pod of this name is held, by what is published of it.
+func (p *published) holds(object *corev1.Pod) bool {
+	seen := p.pods.load(types.NamespacedName{Namespace: object.Namespace, Name: object.Name})
+	return seen != nil && seen.held.Load()
+}
+
 // reaches reports whether any sequence has groups that may have members in a namespace.
 func (p *published) reaches(namespace string) bool {
 	_, any := p.namespaces.Load(namespace)
@@ -193,8 +199,7 @@ func (u *unseenPods) newest() string {
 	return u.brought
 }
 
-// take reports whether the pod was noted, and forgets that. version is that of the event that brought it, or told that it is
-// gone. What the event brought must be published before, for nothing is noted any more that it brought.
+// take reports whether the pod was noted, and forgets that. version is that of the event that brought it. What the event brought must be published before, for nothing is noted any more that it brought.
 func (u *unseenPods) take(uid types.UID, version string) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -206,13 +211,27 @@ func (u *unseenPods) take(uid types.UID, version string) bool {
 	return was
 }
 
-// listed forgets the pods that a list of this version does not have and should. Those that it has were taken before.
-func (u *unseenPods) listed(version string) {
+// forget forgets a pod that is gone.
+func (u *unseenPods) forget(uid types.UID) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	delete(u.versions, uid)
+}
+
+// advance notes that everything is published up to a version.
+func (u *unseenPods) advance(version string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if inventory.Behind(u.brought, version) {
 		u.brought = version
 	}
+}
+
+// listed forgets the pods that a list of this version does not have and should. Those that it has were taken before.
+func (u *unseenPods) listed(version string) {
+	u.advance(version)
+	u.mu.Lock()
+	defer u.mu.Unlock()
 	for uid, seen := range u.versions {
 		if !inventory.Newer(seen, version) {
 			delete(u.versions, uid)

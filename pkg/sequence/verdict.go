@@ -40,10 +40,10 @@ func (v Verdict) Proof(pod *corev1.Pod) string {
 }
 
 // Verdict answers for a pod as Decide does, without waiting for anybody. A pod that the engine does not know, or knows with
-// other labels or tolerations, is matched with the sequences of its namespace if they are few. If it must wait, or may have to, the engine
+// other labels, is matched with the sequences of its namespace if they are few. If it must wait, or may have to, the engine
 // remembers to report its release when it comes to know it.
 func (e *Engine) Verdict(object *corev1.Pod) Verdict {
-	if !e.published.reaches(object.Namespace) && !e.published.existing.concerns(object) {
+	if !e.published.reaches(object.Namespace) && !e.published.existing.concerns(object) && !e.published.holds(object) {
 		return Verdict{}
 	}
 	seen, known := e.published.find(object)

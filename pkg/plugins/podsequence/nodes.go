@@ -17,11 +17,11 @@ type placement struct{ *sequence.Placement }
 func (p placement) Clone() fwk.StateData { return p }
 
 const (
-	// To name the open nodes saves filtering all others, but the message of a pod that fits on none of them then no longer says what the
-	// others lack. So it pays only when there are many nodes, and most are closed. While none is, a pod is refused without filtering.
+	// To name the open nodes saves filtering all others, but the message of a pod that fits on none of them then no longer says for which
+	// group the others wait. So it pays only when there are many nodes, and few of them are open. While none is, a pod is refused without filtering.
 	// A pod that asks for one node is narrowed to it by the plugin NodeAffinity.
 	manyNodes = 100
-	fewInMany = 2 // one in so many is few
+	fewInMany = 10 // one in so many is few
 )
 
 // preFilter makes the framework skip Filter for pods that may use any node. With Filter it would skip RemovePod.

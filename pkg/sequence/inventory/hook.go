@@ -10,9 +10,6 @@ const (
 	argoHookAnnotation = "argocd.argoproj.io/hook"
 )
 
-// HookAnnotations are the annotations that IsUnorderedHook looks at.
-var HookAnnotations = []string{helmHookAnnotation, argoHookAnnotation}
-
 // IsUnorderedHook reports whether these are the annotations of a hook that no start order concerns: one that Helm runs only for delete,
 // rollback and test, and Argo CD only before or after it deletes an application, and when a sync fails. A hook that also runs at another
 // time is ordered, because an object does not say for which of its times it was created.

@@ -68,14 +68,6 @@ func consentIn(list, namespace string, uid types.UID) (allowed, earlier bool) {
 	return false, earlier
 }
 
-// NamesNamespace reports whether an annotation lists all namespaces, or one of this name, with whatever UID.
-func NamesNamespace(list, namespace string) bool {
-	return slices.ContainsFunc(entriesOf(list), func(entry string) bool {
-		name, _, _ := strings.Cut(entry, ":")
-		return entry == "*" || name == namespace
-	})
-}
-
 // maxGrantedNames bounds the length of a list in a command, so that a condition's message has room for all of it.
 const maxGrantedNames = 400
 

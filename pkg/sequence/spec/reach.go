@@ -86,13 +86,6 @@ func (s *Sequence) SelectsNamespaces() bool {
 	return slices.ContainsFunc(s.Groups, (*Group).SelectsNamespaces)
 }
 
-// SelectsNamespace reports whether any group has its members in the namespace because of its labels.
-func (s *Sequence) SelectsNamespace(namespace string, namespaceLabels map[string]string) bool {
-	return s.IsSelectable(namespace) && slices.ContainsFunc(s.Groups, func(g *Group) bool {
-		return g.SelectsNamespaces() && g.where.selector.Matches(labels.Set(namespaceLabels))
-	})
-}
-
 // NamesPod reports whether the group names a pod.
 func (g *Group) NamesPod(namespace, name string) bool {
 	if _, named := g.Names[name]; !named {

@@ -36,7 +36,6 @@ func TestWhichNamespacesAreSelected(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			selecting := everything().InstalledIn(test.installation)
 			assert.Equal(t, test.want, selecting.GroupsIn(test.namespace, nil, true).Has(0), "by label")
-			assert.Equal(t, test.want, selecting.SelectsNamespace(test.namespace, nil))
 			assert.True(t, everything(test.namespace).InstalledIn(test.installation).GroupsIn(test.namespace, nil, true).Has(0), "listed")
 		})
 	}
