@@ -43,6 +43,7 @@ var unused = map[string]string{
 	"podsequence-scheduler: list daemonsets.apps":                                     fallback,
 	"podsequence-scheduler: list jobs.batch":                                          fallback,
 	"podsequence-controller: list daemonsets.apps":                                    fallback,
+	"podsequence-controller: list deployments.apps":                                   fallback,
 	"podsequence-controller: list replicationcontrollers":                             fallback,
 	"podsequence-controller: list namespaces":                                         fallback,
 	"podsequence-controller: list nodes":                                              fallback,

@@ -1,6 +1,7 @@
 package integration
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -201,8 +202,10 @@ func TestAPodOfADaemonSetOnANodeThatItLostStandsInForNoOther(t *testing.T) {
 	s.createPods(s.pod("app"))
 	s.expectHeld("app")
 	s.changeNode("a", tainted("example.com/about-to-go"))
-	s.Patch(set, `{"metadata":{"labels":{"changed":"yes"}}}`) // else its controller would not count again
+	changes := 0
 	s.Await("the DaemonSet to want a pod on one node only", func() bool {
+		changes++ // else its controller would not count again, after it has seen the taint
+		s.Patch(set, fmt.Sprintf(`{"metadata":{"labels":{"changed":"%d"}}}`, changes))
 		status := cluster.Get(s.Story, &appsv1.DaemonSet{}, set.Name).Status
 		return status.DesiredNumberScheduled == 1 && status.NumberMisscheduled == 1 && status.NumberReady == 0
 	})
