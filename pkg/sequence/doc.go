@@ -18,44 +18,6 @@
 //	inventory     what the API said of pods, workloads and nodes; the table of workload kinds
 //	spec          a PodSequence compiled: groups, predecessors, selectors, problems
 //
-// # Files
-//
-// The files of this package build on each other, too, from the top of this list down. What is in one line may be mutual. A test sees to it.
-//
-//	engine.go                                 what tells the Engine of an event
-//	verdict.go, ripe.go, names_objects.go
-//	                                          what the scheduler, the controller and the feed ask
-//	apply_namespace.go                        one event of each kind: it changes facts, and marks what follows from them
-//	apply_sequence.go
-//	apply_pod.go, apply_workload.go, hooks.go
-//	apply_node.go
-//	members.go                                who belongs to a sequence, in a namespace
-//	settle.go                                 what a transaction changed; that is published
-//	circle.go                                 which sequences wait for each other
-//	report.go, quota.go, explain.go           what status and people are told
-//	wouldhold.go, stray.go, decision.go
-//	publish.go                                what the scheduler may read
-//	dryrun.go, outoforder.go, podgroup.go     what one feature keeps
-//	judge.go                                  what a pod may do now
-//	advance.go                                which groups are passed
-//	proof.go                                  what a pod that was released proves
-//	evaluate.go                               which groups are satisfied, and since when
-//	revisions.go                              which revision of a workload is the newest
-//	contribution.go                           what pods add to the sums of groups
-//	demand.go                                 what workloads add to them: how many pods there should be
-//	due.go                                    on which nodes DaemonSets should have a pod, and have one
-//	progress_facts.go                         how ready groups are, and what is recorded of them
-//	failures.go                               which members failed and are gone
-//	pin.go, tried.go                          who waits for which node
-//	domain.go, nodeconditions.go              a sequence in the cluster or on a node
-//	pods.go, workloads.go                     what is known of one kind of thing
-//	sequences.go, nodes.go, objects.go
-//	transaction.go                            what one event changes
-//	published.go
-//	changes.go
-//	state.go, world.go, settings.go           the types: what follows from facts, the facts, and what the operator decides
-//	names.go, index.go
-//
 // The type knowledge has everything. What the API server said is in world, which only the apply_ files change. What follows from it
 // is settled once an event is entered.
 //

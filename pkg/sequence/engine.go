@@ -67,14 +67,12 @@ func (e *Engine) ReplacePods(objects []*corev1.Pod, version string) Changes {
 
 // ApplySequence tells the engine of a PodSequence that was added or changed, and of what cannot be read of it.
 func (e *Engine) ApplySequence(ps *v1alpha1.PodSequence, unreadable ...spec.Unreadable) Changes {
-	return e.settleAt(ps.ResourceVersion, func(tx *transaction) {
-		e.applySequence(spec.Stored{PodSequence: ps, Unreadable: unreadable}, tx)
-	})
+	return e.ApplySequences([]Stored{{PodSequence: ps, Unreadable: unreadable}})
 }
 
 // ApplyClusterSequence tells the engine of a ClusterPodSequence that was added or changed, and of what cannot be read of it.
 func (e *Engine) ApplyClusterSequence(cluster *v1alpha1.ClusterPodSequence, unreadable ...spec.Unreadable) Changes {
-	return e.settleAt(cluster.ResourceVersion, func(tx *transaction) { e.applySequence(spec.OfCluster(cluster, unreadable...), tx) })
+	return e.ApplySequences([]Stored{spec.OfCluster(cluster, unreadable...)})
 }
 
 // ApplySequences tells the engine of several PodSequences and ClusterPodSequences in one step.

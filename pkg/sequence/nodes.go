@@ -30,12 +30,13 @@ func (all *nodes) movePod(p *pod, from, to string) {
 // podsOnNode is how many pods a node may have that does not say, as kubelet has it by default.
 const podsOnNode = 110
 
-// maxPodsOf returns how many pods a node may have.
-func (all *nodes) maxPodsOf(name string) int {
+// roomOn returns how many more pods a node may have.
+func (all *nodes) roomOn(name string) int {
+	most := podsOnNode
 	if n := all.byName[name]; n != nil && n.MaxPods > 0 {
-		return n.MaxPods
+		most = n.MaxPods
 	}
-	return podsOnNode
+	return max(0, most-len(all.pods[name]))
 }
 
 // troubled reports whether something is wrong with the node that pods there which are not ready should be seen with.

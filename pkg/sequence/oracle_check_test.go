@@ -32,12 +32,19 @@ func (c *comparison) checkPods() error {
 		}
 		placement := c.engine.Placement(p)
 		if placement != nil {
-			got, why := placement.OpenNodes()
+			if open := c.engine.Verdict(p).InVain; !open.IsZero() && answer.open.Len() > 0 {
+				return fmt.Errorf("%s: to try it is in vain, and %v are open", p.Name, sets.List(answer.open))
+			}
+			open := placement.OpenNodes()
+			got := open.Names
+			if len(got) == 0 && !answer.held {
+				placement.NoteRefusal(open, c.oracle.now)
+			}
 			if !got.IsSuperset(answer.open) || (len(placement.Needs()) == 1 && got.Len() > answer.open.Len()) {
 				return fmt.Errorf("%s: the nodes for it are %v, want %v", p.Name, sets.List(got), sets.List(answer.open))
 			}
-			if isRefused := got.Len() == 0 && c.before.nodes.Len() > 0; (why != "") != isRefused {
-				return fmt.Errorf("%s: the nodes for it are %v, and it is told %q", p.Name, sets.List(got), why)
+			if isRefused := got.Len() == 0 && c.before.nodes.Len() > 0; (open.Why != "") != isRefused {
+				return fmt.Errorf("%s: the nodes for it are %v, and it is told %q", p.Name, sets.List(got), open.Why)
 			}
 		}
 		for _, node := range append(slices.Collect(maps.Keys(c.oracle.objects["Node"])), "unknown") {
@@ -188,18 +195,22 @@ func (c *comparison) checkReleased(changes Changes, before, after answers) error
 	return nil
 }
 
-// fill reports whether as many pods are released as the nodes may have, so that the others may be tried later.
+// fill reports whether as many pods are released as there is room for on the nodes, so that the others may be tried later.
 func (c *comparison) fill(nodes sets.Set[string], changes Changes) bool {
-	most := 0
+	room := 0
 	for name := range nodes {
-		node := c.oracle.node(name)
-		if pods := node.Status.Allocatable.Pods().Value(); pods > 0 {
-			most += int(pods)
-		} else {
-			most += 110
+		most := 110
+		if pods := c.oracle.node(name).Status.Allocatable.Pods().Value(); pods > 0 {
+			most = int(pods)
 		}
+		for _, p := range c.oracle.pods {
+			if p.Spec.NodeName == name && endOf(p) != corev1.PodFailed && endOf(p) != corev1.PodSucceeded {
+				most--
+			}
+		}
+		room += max(0, most)
 	}
-	return len(changes.Released) >= most
+	return len(changes.Released) >= room
 }
 
 // checkUntried sees that a pod to which a node opened is released within 5 s if it still waits and that node may still have it.

@@ -152,6 +152,14 @@ func (r *restarts) writeStatuses() error {
 	return fmt.Errorf("status is written again and again")
 }
 
+// nextWakeButForRetries is when the engine wakes: a new scheduler tries all pods anyway.
+func nextWakeButForRetries(e recording) time.Time {
+	retries := e.retries
+	defer func() { e.retries = retries }()
+	e.retries = progress.Alarms[*sequence]{}
+	return e.NextWake()
+}
+
 // stored is the status as the API server gives it back.
 func stored(status v1alpha1.PodSequenceStatus) (read v1alpha1.PodSequenceStatus, err error) {
 	text, err := json.Marshal(status)
@@ -228,8 +236,7 @@ func (r *restarts) compare() error {
 	if !r.recorded {
 		return nil
 	}
-	r.engine.retries = progress.Alarms[*sequence]{} // a new scheduler tries all pods anyway
-	if was, is := r.engine.NextWake(), fresh.NextWake(); !was.Equal(is) && !r.anythingLater() {
+	if was, is := nextWakeButForRetries(r.engine), nextWakeButForRetries(fresh); !was.Equal(is) && !r.anythingLater() {
 		return fmt.Errorf("the next wake is %s to a new engine, %s to the running one", is, was)
 	}
 	for _, object := range slices.Concat(all[metav1.Object](r.oracle, "PodSequence"), all[metav1.Object](r.oracle, "ClusterPodSequence")) {

@@ -37,7 +37,10 @@ func (k *knowledge) publish(p *pod) verdict {
 	is, old := k.judge(p), p.published
 	if old != nil && old.Pod == p.Pod && old.places == p.places && slices.Equal(old.needs(), is.needs) {
 		old.opened, old.reason = is.opened, is.reason
-		old.noteRelease(old.held.Swap(is.held), is.held, k.now)
+		was := old.held.Swap(is.held)
+		if old.noteRelease(was, is.held, k.now); was || is.held {
+			old.refused.Store(nil) // its scheduler has to say again why it finds no node
+		}
 		return is
 	}
 	p.published = &publishedPod{
@@ -46,6 +49,9 @@ func (k *knowledge) publish(p *pod) verdict {
 	p.published.held.Store(is.held)
 	if old != nil && old.UID == p.UID {
 		p.published.releasedAt.Store(old.releasedAt.Load())
+		if !is.held && !old.held.Load() && slices.Equal(old.needs(), is.needs) {
+			p.published.refused.Store(old.refused.Load())
+		}
 		p.published.noteRelease(old.held.Load(), is.held, k.now)
 	}
 	k.published.pods.store(p.key(), p.published)

@@ -85,7 +85,7 @@ func (k *knowledge) settleNodes(tx *transaction) {
 		change.sequence.opens.Add(1)
 		k.unplaced.markPinsTo(change, tx)
 		for group := range (change.now.Open() &^ change.before.Open()).All() {
-			opened[membership{change.sequence, group}] += k.nodes.maxPodsOf(change.node)
+			opened[membership{change.sequence, group}] += k.nodes.roomOn(change.node)
 		}
 	}
 	for i := range tx.dirtyDomains {

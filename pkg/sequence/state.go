@@ -219,7 +219,8 @@ type publishedPod struct {
 	places         *[]membership // as of the pod
 	kept           *[]membership // the same
 	held           atomic.Bool
-	releasedAt     atomic.Int64 // when it was held last, in nanoseconds; 0 while it is held, and if it never was. For metrics.
+	releasedAt     atomic.Int64               // when it was held last, in nanoseconds; 0 while it is held, and if it never was. For metrics.
+	refused        atomic.Pointer[noNodeOpen] // nil if it was held since
 
 	// opened and reason are for the engine alone, see verdict.
 	opened uint64

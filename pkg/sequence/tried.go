@@ -6,7 +6,7 @@ import (
 )
 
 // A pod that is not pinned is tried, not held: its scheduler looks for a node, and Filter refuses those that are not open. A pod for which none
-// was found comes back when a node opens to it. Then as many pods are tried as the node may have, and all others together a moment later.
+// was found comes back when a node opens to it. Then as many pods are tried as there is room for on the node, and all others together a moment later.
 // So what a node costs that opens does not grow with the number of pods that wait, nor what they cost with the number of nodes.
 
 // restAfter is when the others are tried after a node opened. With the time that it takes to try them it is less than 5 s.
@@ -48,10 +48,10 @@ func (tx *transaction) markOpenedTo(p *pod) {
 	tx.dirtyPods = append(tx.dirtyPods, p)
 }
 
-// tryOn marks for re-evaluation pods to which nodes have opened, no more than these may have. When there are others, they are marked a
-// moment later. nodes has the number of pods by the place to which nodes opened.
-func (k *knowledge) tryOn(nodes map[membership]int, tx *transaction) {
-	for m, left := range nodes {
+// tryOn marks for re-evaluation pods to which nodes have opened, no more than there is room for. When there are others, they are marked
+// a moment later. room has the number of pods by the place to which nodes opened.
+func (k *knowledge) tryOn(room map[membership]int, tx *transaction) {
+	for m, left := range room {
 		for p := range k.unplaced.unpinned[m] {
 			if left == 0 {
 				if m.sequence.untried == 0 {

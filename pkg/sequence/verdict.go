@@ -26,7 +26,10 @@ import (
 // Verdict is what the scheduler may do with a pod now. The zero value holds nothing.
 type Verdict struct {
 	// Held reports whether the pod must wait. Engine.Decide says for what.
-	Held        bool
+	Held bool
+	// InVain is when a pod that is not held was refused by all nodes, see Placement.NoteRefusal, if none has opened or closed since; zero if it
+	// was not. When one opens, the engine reports the pod, at once or a moment later.
+	InVain      time.Time
 	memberships []membership
 }
 
@@ -57,7 +60,7 @@ func (e *Engine) Verdict(object *corev1.Pod) Verdict {
 			return Verdict{Held: true}
 		}
 	}
-	return Verdict{Held: seen.held.Load(), memberships: seen.memberships()}
+	return Verdict{Held: seen.held.Load(), InVain: seen.inVain(), memberships: seen.memberships()}
 }
 
 // Why says in words what a held pod waits for, as Decide does. It is empty if an event is under way: it does not wait to find
@@ -320,32 +323,42 @@ func (m membership) heldOn(node string) report.Decision {
 	}
 }
 
-// OpenNodes returns the nodes that are open to the pod in the one of its sequences that leaves it the fewest. If that is none, why says in the
-// manner of a scheduler how many nodes wait for which groups. It looks at all nodes where some have opened or closed since it was last
-// called for such a pod, and waits for no event.
-func (p *Placement) OpenNodes() (nodes sets.Set[string], why string) {
-	for i, m := range p.needsNow() {
-		if open := m.openNodes(); i == 0 || len(open.names) < len(nodes) {
-			nodes, why = open.names, open.why
+// OpenNodes returns the nodes that are open to the pod in the one of its sequences that leaves it the fewest. All nodes are looked at where
+// some have opened or closed since this was last called for such a pod. It waits for no event, and returns nil if the pod may use any node by now.
+func (p *Placement) OpenNodes() *OpenNodes {
+	var fewest *OpenNodes
+	for _, m := range p.needsNow() {
+		if open := m.openNodes(); fewest == nil || len(open.Names) < len(fewest.Names) {
+			fewest = open
 		}
 	}
-	return nodes, why
+	return fewest
+}
+
+// OpenNodes are the nodes that are open to pods with one place in a sequence. Nobody writes to them.
+type OpenNodes struct {
+	Names sets.Set[string]
+	// Why says in the manner of a scheduler how many nodes wait for which groups if there is none. It is empty if no node is known either.
+	Why string
+
+	to    membership
+	opens uint64 // as of the sequence, before they were looked at
 }
 
 // openNodes returns the nodes that are open to pods with this place. They are looked at anew if some may have opened or closed since.
-func (m membership) openNodes() *openNodes {
+func (m membership) openNodes() *OpenNodes {
 	now := m.sequence.opens.Load()
 	if cached := m.sequence.groups[m.group].open.Load(); cached != nil && cached.opens == now {
 		return cached
 	}
 	nodes := &m.sequence.knowledge.published.nodes
-	open := &openNodes{opens: now, names: sets.Set[string]{}}
+	open := &OpenNodes{to: m, opens: now, Names: sets.Set[string]{}}
 	for name := range nodes.Range {
 		if m.sequence.publishedOn(name.(string)).IsOpen(m.group) {
-			open.names.Insert(name.(string))
+			open.Names.Insert(name.(string))
 		}
 	}
-	if len(open.names) == 0 {
+	if len(open.Names) == 0 {
 		closed := map[string]int{}
 		for name := range nodes.Range {
 			closed[m.closed(m.sequence.publishedOn(name.(string)), name.(string)).FilterMessage()]++
@@ -355,10 +368,34 @@ func (m membership) openNodes() *openNodes {
 			reasons = append(reasons, fmt.Sprintf("%d %s", count, message))
 		}
 		slices.Sort(reasons)
-		open.why = strings.Join(reasons, ", ")
+		open.Why = strings.Join(reasons, ", ")
 	}
 	m.sequence.groups[m.group].open.Store(open)
 	return open
+}
+
+// noNodeOpen is when a scheduler found none of these nodes open to a pod.
+type noNodeOpen struct {
+	*OpenNodes
+	at time.Time
+}
+
+// NoteRefusal notes that the pod is refused now because none of these nodes is open to it, see Verdict.InVain. It reports false if it cannot.
+func (p *Placement) NoteRefusal(open *OpenNodes, now time.Time) bool {
+	seen, known := p.engine.published.find(p.pod)
+	if !known || seen.UID != p.pod.UID || seen.held.Load() {
+		return false
+	}
+	seen.refused.Store(&noNodeOpen{open, now})
+	return true
+}
+
+// inVain returns when the pod was refused, if no node has opened or closed since; zero if it was not.
+func (p *publishedPod) inVain() time.Time {
+	if r := p.refused.Load(); r != nil && r.opens == r.to.sequence.opens.Load() && slices.Contains(p.needs(), r.to) {
+		return r.at
+	}
+	return time.Time{}
 }
 
 // Need is a pod's place in a sequence of node scope that keeps it from some nodes.

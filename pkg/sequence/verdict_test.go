@@ -145,8 +145,7 @@ func TestTheSchedulerWaitsForNoEvent(t *testing.T) {
 	require.NotNil(t, placement)
 	assert.True(t, placement.Open(node.Name).Held)
 	assert.Contains(t, placement.Open(node.Name).FilterMessage(), `group 1/2 "Driver" of PodSequence`)
-	_, why := placement.OpenNodes()
-	assert.Equal(t, `1 node(s) waiting for group 1/2 "Driver" of PodSequence `+oracleNamespace+"/csi", why)
+	assert.Equal(t, `1 node(s) waiting for group 1/2 "Driver" of PodSequence `+oracleNamespace+"/csi", placement.OpenNodes().Why)
 }
 
 func TestWhatIsPublishedOfAPod(t *testing.T) {

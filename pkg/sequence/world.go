@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/sets"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/inventory"
@@ -244,13 +243,6 @@ type sequence struct {
 	nodeRecords map[string]*v1alpha1.NodeStatus
 }
 
-// openNodes are the nodes that are open to pods with one place in a sequence. Nobody writes to them.
-type openNodes struct {
-	opens uint64 // as of the sequence, before they were looked at
-	names sets.Set[string]
-	why   string // there are none
-}
-
 // group is one pod group, and what the engine knows of it wherever it is.
 type group struct {
 	*spec.Group
@@ -266,7 +258,7 @@ type group struct {
 	demands map[*demand]struct{}
 
 	// open are the nodes that were open to it when somebody last looked, see Placement.OpenNodes.
-	open atomic.Pointer[openNodes]
+	open atomic.Pointer[OpenNodes]
 
 	// objects are what status says of the objects that the group waits for.
 	objects readiness.Objects

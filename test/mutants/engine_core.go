@@ -146,6 +146,8 @@ func ofEngine() []mutant {
 			"a wait begins when a pod turned ready where its DaemonSet is not due any more", engine, ""},
 		{enginePath + "demand.go", "times.AddNext(d.surplus(d.entered.Need), ", "times.AddNext(0, ",
 			"the same where not all pods are needed", engine, ""},
+		{enginePath + "nodes.go", "max(0, most-len(all.pods[name]))", "most",
+			"as many pods are tried on a node that opens as if it were empty", engine, ""},
 		{enginePath + "members.go", "\t\tk.placeIn(w, s, false, tx)\n", "\t\t_ = w\n",
 			"after an edit no workload is expected to have pods", engine, ""},
 		{enginePath + "members.go", "\t\t\tk.workloads.withdrawDemand(demand, tx)\n", "",

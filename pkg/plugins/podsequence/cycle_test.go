@@ -18,6 +18,7 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence"
 	. "example.com/podsequence/test/harness/builders"
 )
 
@@ -244,31 +245,103 @@ func TestAPodThatIsRefusedForNewLabelsComesBackThoughNothingOpens(t *testing.T) 
 	s.comesBack(app)
 }
 
-// To filter thousands of nodes for each of thousands of pods would keep the scheduler from all others.
-func TestWithManyNodesAPodIsRefusedBeforeTheyAreFiltered(t *testing.T) {
+// allClosed makes so many nodes of which none is open.
+func (s *stage) allClosed(count int) {
+	for i := range count {
+		s.nodes(fmt.Sprint("n", i))
+		s.driver(fmt.Sprint("n", i), "6", v1.ConditionFalse)
+	}
+}
+
+// To filter thousands of nodes for each of thousands of pods would keep the scheduler from all others. So would thousands of unschedulable pods.
+func TestWithManyNodesAPodIsRefusedBeforeTheyAreFilteredAndKeptOut(t *testing.T) {
 	s := newStage(t)
-	names := make([]string, manyNodes)
-	for i := range names {
-		names[i] = fmt.Sprint("n", i)
-	}
-	s.nodes(names...)
-	for _, node := range names {
-		s.driver(node, "6", v1.ConditionFalse)
-	}
+	s.allClosed(manyNodes)
 	app := pod("app", "7").Label("tier", "app").Obj()
 	s.act(s.engine.ApplyPod(app))
 	s.deliver(app)
 	require.Equal(t, []string{"app"}, s.active(), "it is tried, not held")
 	assert.EqualError(t, s.tryOne().AsError(), `0/100 nodes are available: 100 node(s) waiting for group 1/2 "Driver" of PodSequence shop/storage. `+
 		`preemption: 0/100 nodes are available: 100 Preemption is not helpful for scheduling.`)
-	assert.Len(t, s.queue.UnschedulablePods(), 1)
+	assert.Empty(t, s.queue.PodsInBackoffQ())
+	queued, _ := s.queue.GetPod("app", "shop", nil)
+	assert.True(t, queued.Gated(), "the queue asks of it no more whenever a pod is bound")
+	s.queue.Activate(klog.FromContext(s.Context()), map[string]*v1.Pod{"app": app})
+	assert.Empty(t, s.active(), "to try it again would be in vain")
 
-	s.driver("n7", "8", v1.ConditionTrue)
+	told := app.DeepCopy()
+	told.ResourceVersion = "8"
+	told.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: v1.PodReasonUnschedulable}}
+	s.act(s.engine.ApplyPod(told))
+	s.queue.Activate(klog.FromContext(s.Context()), map[string]*v1.Pod{"app": told})
+	assert.Empty(t, s.active())
+
+	s.driver("n7", "9", v1.ConditionTrue)
 	s.comesBack(app)
-	result, status := s.holder.preFilter(framework.NewCycleState(), app, manyNodes)
+	result, status := s.holder.preFilter(klog.FromContext(s.Context()), framework.NewCycleState(), app, manyNodes)
 	require.True(t, status.IsSuccess())
 	assert.Equal(t, sets.New("n7"), result.NodeNames, "only these are filtered")
 	bindings := s.binds()
 	s.ScheduleOne(t.Context())
 	assert.Equal(t, "n7", (<-bindings).Target.Name)
+}
+
+func TestAPodIsTriedAgainThoughNoNodeIsOpen(t *testing.T) {
+	t.Run("when there are few nodes, of which other plugins may say more", func(t *testing.T) {
+		s := newStage(t)
+		s.allClosed(2)
+		app := pod("app", "7").Label("tier", "app").Obj()
+		s.act(s.engine.ApplyPod(app))
+		s.deliver(app)
+		s.tryOne()
+		queued, _ := s.queue.GetPod("app", "shop", nil)
+		assert.False(t, queued.Gated())
+	})
+	t.Run("when another sequence has held it since, which has changed what people are told", func(t *testing.T) {
+		s := newStage(t)
+		s.allClosed(manyNodes)
+		first := func(version string, ready v1.ConditionStatus) {
+			p := pod("first", version).Node("n1").Label("tier", "first").Obj()
+			p.Status.Conditions = []v1.PodCondition{{Type: v1.PodReady, Status: ready, LastTransitionTime: metav1.Now()}}
+			s.act(s.engine.ApplyPod(p))
+		}
+		first("7", v1.ConditionTrue)
+		ps := MakeSequence("shop", "shop").UID("shop").Label("First", "tier", "first").Pods("Later", "later").Obj()
+		ps.Spec.EnforcementMode = v1alpha1.Continuous
+		s.act(s.engine.ApplySequence(ps))
+		app := pod("later", "8").Label("tier", "app").Obj()
+		s.act(s.engine.ApplyPod(app))
+		s.deliver(app)
+		s.tryOne()
+		first("9", v1.ConditionFalse)
+		require.True(t, s.engine.Verdict(app).Held)
+		_, status := s.holder.preFilter(klog.FromContext(s.Context()), framework.NewCycleState(), app, manyNodes) // of a cycle under way
+		require.False(t, status.IsSuccess())
+		first("10", v1.ConditionTrue)
+		s.comesBack(app)
+	})
+	t.Run("when it is another pod of that name", func(t *testing.T) {
+		s := newStage(t)
+		s.allClosed(manyNodes)
+		old, app := pod("app", "7").UID("old").Label("tier", "app").Obj(), pod("app", "8").UID("new").Label("tier", "app").Obj()
+		s.act(s.engine.ApplyPod(app))
+		_, status := s.holder.preFilter(klog.FromContext(s.Context()), framework.NewCycleState(), old, manyNodes)
+		require.False(t, status.IsSuccess())
+		s.deliver(app)
+		assert.Equal(t, []string{"app"}, s.active())
+	})
+	for told, want := range map[string]struct{ soon, later bool }{
+		"": {true, false}, v1.PodReasonSchedulingGated: {false, false}, v1.PodReasonUnschedulable: {true, true},
+	} {
+		t.Run(fmt.Sprintf("when it says %q, unless that is about to change", told), func(t *testing.T) {
+			refused := time.Now()
+			app := pod("app", "5").Obj()
+			if told != "" {
+				app.Status.Conditions = []v1.PodCondition{{Type: v1.PodScheduled, Status: v1.ConditionFalse, Reason: told}}
+			}
+			assert.Equal(t, want.soon, isInVain(sequence.Verdict{InVain: refused}, app, refused.Add(toldAfter-1)))
+			assert.Equal(t, want.later, isInVain(sequence.Verdict{InVain: refused}, app, refused.Add(toldAfter)))
+			assert.False(t, isInVain(sequence.Verdict{}, app, refused))
+		})
+	}
 }

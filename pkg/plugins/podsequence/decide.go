@@ -14,6 +14,7 @@ const (
 	waitingFor     = "waiting for PodSequence: "
 	waitingToBegin = waitingFor + "this scheduler is starting and does not know any PodSequence yet"
 	waitingForTurn = waitingFor + "its turn has not come yet"
+	waitingForNode = waitingFor + "no node is open to it yet"
 )
 
 // reporter is who the events of held pods come from, whatever the profiles are called.

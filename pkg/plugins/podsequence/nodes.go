@@ -1,8 +1,12 @@
 package podsequence
 
 import (
+	"time"
+
 	v1 "k8s.io/api/core/v1"
+	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 
 	"example.com/podsequence/pkg/sequence"
 )
@@ -25,7 +29,7 @@ const (
 )
 
 // preFilter makes the framework skip Filter for pods that may use any node. With Filter it would skip RemovePod.
-func (h *holder) preFilter(state fwk.CycleState, pod *v1.Pod, nodes int) (*fwk.PreFilterResult, *fwk.Status) {
+func (h *holder) preFilter(logger klog.Logger, state fwk.CycleState, pod *v1.Pod, nodes int) (*fwk.PreFilterResult, *fwk.Status) {
 	found := h.placement(pod)
 	if found == nil {
 		if h.mayEvictAsGang(pod) {
@@ -37,13 +41,25 @@ func (h *holder) preFilter(state fwk.CycleState, pod *v1.Pod, nodes int) (*fwk.P
 	if nodes < manyNodes || found.Pinned {
 		return nil, nil
 	}
-	switch open, why := found.OpenNodes(); {
-	case len(open) == 0 && why != "":
-		return nil, unschedulable(why)
-	case len(open) > 0 && len(open) <= nodes/fewInMany:
-		return &fwk.PreFilterResult{NodeNames: open}, nil
+	switch open := found.OpenNodes(); {
+	case open == nil:
+	case len(open.Names) == 0 && open.Why != "":
+		h.keepOut(logger, found, open, pod)
+		return nil, unschedulable(open.Why)
+	case len(open.Names) > 0 && len(open.Names) <= nodes/fewInMany:
+		return &fwk.PreFilterResult{NodeNames: open.Names}, nil
 	}
 	return nil, nil
+}
+
+// keepOut makes PreEnqueue refuse the pod once its cycle has failed. The scheduler tells that the pod is unschedulable, but to leave it among
+// those would slow down all others: whenever any pod is bound, the queue asks of each of them whether that helps. It takes 5 us, with the queue
+// locked (see moveAllToActiveOrBackoffQueue in pkg/scheduler/backend/queue of Kubernetes 1.37.1), and none for pods that PreEnqueue has refused.
+// The pods of a PodGroup are tried together, and stay.
+func (h *holder) keepOut(logger klog.Logger, found *sequence.Placement, open *sequence.OpenNodes, pod *v1.Pod) {
+	if pod.Spec.SchedulingGroup == nil && found.NoteRefusal(open, time.Now()) {
+		h.requeue(logger, pod)
+	}
 }
 
 // placement says to which nodes sequences let the pod go; nil if it may use any. A pod that has its node asks for none: the scheduler
@@ -63,6 +79,21 @@ func inCycle(state fwk.CycleState) *sequence.Placement {
 		return nil
 	}
 	return data.(placement).Placement
+}
+
+// toldAfter is how long it may take the scheduler to write that a pod is unschedulable. It gives up after a moment, and then tries again
+// only when something happens to the pod.
+const toldAfter = 10 * time.Second
+
+// isInVain reports whether to try the pod would be in vain, and people and autoscalers are told that it is unschedulable, or will be.
+func isInVain(verdict sequence.Verdict, pod *v1.Pod, now time.Time) bool {
+	if verdict.InVain.IsZero() {
+		return false
+	}
+	if _, told := podutil.GetPodCondition(&pod.Status, v1.PodScheduled); told != nil {
+		return told.Reason == v1.PodReasonUnschedulable
+	}
+	return now.Before(verdict.InVain.Add(toldAfter))
 }
 
 // openNow answers for a node that was chosen, at this moment.

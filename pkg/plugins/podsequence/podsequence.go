@@ -62,18 +62,21 @@ func (pl *PodSequence) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
 		return nil
 	}
 	begin := time.Now()
-	_, status := pl.holder.decide(pod)
+	verdict, status := pl.holder.decide(pod)
+	if status.IsSuccess() && isInVain(verdict, pod, begin) {
+		status = unschedulable(waitingForNode)
+	}
 	preEnqueueDuration.Observe(time.Since(begin).Seconds())
 	return status
 }
 
 // PreFilter asks once more: pods that come out of back-off skip PreEnqueue, and an edit may have come since.
-func (pl *PodSequence) PreFilter(_ context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
+func (pl *PodSequence) PreFilter(ctx context.Context, state fwk.CycleState, pod *v1.Pod, nodes []fwk.NodeInfo) (*fwk.PreFilterResult, *fwk.Status) {
 	pl.sparing.Do(pl.spareAwaited)
 	if _, status := pl.holder.decideInCycle(pod); !status.IsSuccess() {
 		return nil, status
 	}
-	return pl.holder.preFilter(state, pod, len(nodes))
+	return pl.holder.preFilter(klog.FromContext(ctx), state, pod, len(nodes))
 }
 
 // Filter keeps the pod from nodes where an earlier group of its sequence is not ready. To evict somebody there would not
