@@ -50,8 +50,8 @@ func (m membership) notPassedAtBinding(p *pod, now time.Time) spec.GroupSet {
 }
 
 // wasPassedAt reports whether a group was passed: permanently, or because it has been ready since then. Times are whole seconds, so a wait
-// is over at the earliest when it has passed since the second in which the group became ready. A time in the future counts as now. Objects
-// do not count, because nothing says how they were before the sequence.
+// is over at the earliest when it has passed since the second in which the group became ready. A time after now, if that is not zero, counts as
+// now. Objects do not count, because nothing says how they were before the sequence.
 func (d *domain) wasPassedAt(i int, at, now time.Time) bool {
 	if !d.sequence.Continuous && d.Passed.Has(i) && !d.PassedAt(i).Truncate(time.Second).After(at) {
 		return true
@@ -60,7 +60,7 @@ func (d *domain) wasPassedAt(i int, at, now time.Time) bool {
 		return false
 	}
 	ready := latest(d.podsReadySince(i), d.conditionsSince(i))
-	if ready.After(now) {
+	if !now.IsZero() && ready.After(now) {
 		ready = now
 	}
 	return ready.IsZero() || !ready.Truncate(time.Second).Add(d.sequence.groups[i].Wait).After(at)
@@ -163,7 +163,7 @@ func (k *knowledge) reportOutOfOrder(s *sequence) *report.OutOfOrder {
 		name := s.nameOf(p)
 		m, _ := p.membershipIn(s)
 		r.Foreign = r.Foreign || !k.settings.isOurs(p)
-		missing &= m.notPassedAtBinding(p, k.now)
+		missing &= m.notPassedAtBinding(p, time.Time{}) // what is reported must not change as time goes on
 		r.Pods = append(r.Pods, name)
 		switch owner := k.workloads.ownerOf(p).workload; {
 		case owner == nil || !report.CanRestart(owner.Kind):

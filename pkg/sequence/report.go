@@ -161,7 +161,7 @@ func (k *knowledge) problems(s *sequence) []spec.Problem {
 	}
 	d := s.nodeless
 	for i := range (d.Passed &^ s.Skipped).All() {
-		if g := s.groups[i]; g.ContinueOnTimeout && !d.looksSatisfied(i) && d.timedOut(i, k.now) && d.passedByTimeout(i) {
+		if g := s.groups[i]; g.ContinueOnTimeout && !d.looksSatisfied(i) && d.passedByTimeout(i, k.now) {
 			problems = append(problems, report.WentOn(d.where(i), g.Timeout))
 		}
 		if names, unprobed := d.crashLooping(i); len(names) > 0 {
@@ -171,12 +171,13 @@ func (k *knowledge) problems(s *sequence) []spec.Problem {
 	return problems
 }
 
-// passedByTimeout reports whether a group that is passed was so because its time was over.
-func (d *domain) passedByTimeout(i int) bool {
+// passedByTimeout reports whether a group that is passed was so because its time was over, and was not satisfied since. A pass that is recorded
+// says so itself: a suspension that ends begins its time anew.
+func (d *domain) passedByTimeout(i int, now time.Time) bool {
 	if pass, recorded := d.RecordedPass(i); recorded {
-		return pass.TimedOut
+		return pass.TimedOut && !d.SatisfiedOnce(d.progressFacts(), i)
 	}
-	return !d.PassedAt(i).Before(d.deadline(i))
+	return d.timedOut(i, now) && !d.PassedAt(i).Before(d.deadline(i))
 }
 
 // ungoverned reports the pods of groups that wait for others and that nothing can hold: they belong to another scheduler and carry no gate

@@ -20,7 +20,7 @@ func ofNodeConditions() []mutant {
 			"a wait counts from when a condition was seen", engine, ""},
 		{"pkg/sequence/evaluate.go", "latest(d.sequence.groups[i].objects.Since(), d.conditionsSince(i))", "d.sequence.groups[i].objects.Since()",
 			"a wait does not count from the conditions of a node", engine, ""},
-		{"pkg/sequence/outoforder.go", "latest(d.podsReadySince(i), d.conditionsSince(i))\n\tif ready", "d.podsReadySince(i)\n\tif ready",
+		{"pkg/sequence/outoforder.go", "latest(d.podsReadySince(i), d.conditionsSince(i))\n\tif !now", "d.podsReadySince(i)\n\tif !now",
 			"a pod that was bound before the condition of its node held counts as in order", engine, ""},
 		{"pkg/sequence/evaluate.go", "since.IsZero() && g.WithoutMembers", "g.WithoutMembers",
 			"of a group of objects alone status does not say since when it is satisfied", engine, ""},
