@@ -33,7 +33,7 @@ func (e *Engine) Report(key types.NamespacedName) (report.Report, bool) {
 		Resumed: !s.resumedSeen.IsZero(),
 		Groups:  make([]report.Group, len(s.groups)), Problems: s.problems(),
 	}
-	r.Failures, r.OpenToTenants = s.allFailures(), s.OpenToTenants()
+	r.Failures = s.allFailures()
 	if s.dry != nil {
 		r.DryRun = e.reportDryRun(s)
 	}

@@ -15,9 +15,6 @@ const (
 	ConditionDryRun      = "DryRun"      // spec.dryRun is true: nothing is held, unless it is suspended
 	ConditionCompleted   = "Completed"   // every group is passed: status.phase is Completed
 	ConditionOverridden  = "Overridden"  // annotations of the sequence suspend it, or skip groups
-
-	// ConditionOpenToTenants: a group of a ClusterPodSequence that others wait for may have members in namespaces of several teams.
-	ConditionOpenToTenants = "OpenToTenants"
 )
 
 // Condition types by which tools that know nothing of this kind, such as kstatus, tell how it is. They are there only while
@@ -57,7 +54,6 @@ const (
 	ReasonInvalidOverride     = "InvalidOverride"
 	ReasonDryRun              = "DryRun"
 	ReasonEnforced            = "Enforced"
-	ReasonNamespacesOfOthers  = "NamespacesOfOthers"
 	ReasonObjectNotFound      = "ObjectNotFound"
 	ReasonObjectNotReadable   = "ObjectNotReadable"
 
@@ -221,8 +217,8 @@ type PodSequenceStatus struct {
 	Message string `json:"message,omitempty"`
 
 	// The conditions Ready (every group is ready now), Completed (every group is passed), Progressing, Degraded (something is
-	// wrong) and Suspended; also Skipped, DryRun and OpenToTenants once they have applied, and Reconciling and Stalled while they are
-	// true. OpenToTenants names groups that others wait for, and that may have members in namespaces of several teams.
+	// wrong) and Suspended; also Skipped, DryRun and Overridden once they have applied, and Reconciling and Stalled while they are
+	// true.
 	// +optional
 	// +listType=map
 	// +listMapKey=type

@@ -52,9 +52,6 @@ type Report struct {
 	// about them.
 	OutOfOrder *OutOfOrder
 
-	// OpenToTenants are the groups that others wait for, and that may have members in namespaces of several teams.
-	OpenToTenants spec.GroupSet
-
 	// WhyUnrecorded says why recording takes long; it is for whoever writes status to fill in.
 	WhyUnrecorded string
 }

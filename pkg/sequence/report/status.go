@@ -50,7 +50,7 @@ func (r Report) Status(ps *v1alpha1.PodSequence, now time.Time) v1alpha1.PodSequ
 	status.DegradedReasons = r.degradedReasons()
 	status.Memory = r.memory(status.Groups)
 	status.Message = printable.Line(status.Message)
-	for _, condition := range slices.Concat(r.conditions(), r.skipped(ps), r.overridden(ps), r.dryRunCondition(ps.Status.Conditions), r.openToTenants(ps)) {
+	for _, condition := range slices.Concat(r.conditions(), r.skipped(ps), r.overridden(ps), r.dryRunCondition(ps.Status.Conditions)) {
 		condition.ObservedGeneration = r.Generation
 		condition.Message = printable.Line(condition.Message) // it may contain what others wrote
 		condition.LastTransitionTime = metav1.NewTime(now)

@@ -34,7 +34,6 @@ func (r NamespaceGroups) Equal(other NamespaceGroups) bool {
 type where struct {
 	names    map[string]struct{}
 	selector labels.Selector
-	isOpen   bool // the selector may reach namespaces of several teams
 }
 
 // reaches reports whether members may live in a namespace with these labels. selectable reports whether they may select it.
@@ -121,7 +120,7 @@ func (s *Sequence) compileWhere(i int, spec *v1alpha1.ClusterPodGroup) (where, b
 			s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d].namespaceSelector: %v", i, err)
 			return where{}, false
 		}
-		return where{selector: selector, isOpen: OpenToTenants(spec.NamespaceSelector)}, true
+		return where{selector: selector}, true
 	}
 	return in(spec.Namespaces...), true
 }

@@ -17,17 +17,3 @@ func OpenToTenants(namespaces *v1alpha1.LabelSelector) bool {
 			return e.Operator == v1alpha1.LabelSelectorOpIn && (len(e.Values) == 1 || e.Key == corev1.LabelMetadataName)
 		})
 }
-
-// OpenToTenants returns the groups that other groups wait for, and that may have members in namespaces of several teams.
-func (s *Sequence) OpenToTenants() GroupSet {
-	var awaited, open GroupSet
-	if s.DryRun {
-		return 0 // nothing waits
-	}
-	for i, g := range s.Groups[:min(len(s.Groups), MaxGroups)] {
-		if awaited |= g.Awaited; g.where.isOpen {
-			open.Add(i)
-		}
-	}
-	return open & awaited
-}

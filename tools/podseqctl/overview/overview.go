@@ -93,7 +93,7 @@ func (p *Printer) problems(s *snapshot.Sequence) {
 	}
 	for _, conditionType := range []string{
 		v1alpha1.ConditionDegraded, v1alpha1.ConditionSuspended, v1alpha1.ConditionSkipped, v1alpha1.ConditionDryRun,
-		v1alpha1.ConditionOverridden, v1alpha1.ConditionOpenToTenants,
+		v1alpha1.ConditionOverridden,
 	} {
 		if c := meta.FindStatusCondition(status.Conditions, conditionType); c != nil && meta.IsStatusConditionTrue(status.Conditions, conditionType) {
 			line := fmt.Sprintf("%s: %s (%s, since %s)", c.Type, c.Message, c.Reason, text.Age(c.LastTransitionTime.Time, p.Now))
