@@ -70,7 +70,7 @@ No label has the name of a sequence or a pod. ` + "`podsequence_objects_with_pro
 | Where does somebody have to look? | ` + "`podsequence_objects_with_problems`" + ` |
 | Which groups are skipped? | ` + "`podsequence_groups`" + ` with the phase ` + "`Skipped`" + ` |
 | Who leads? | ` + "`leader_election_master_status`" + ` |
-| How many pods does the scheduler hold? | ` + "`scheduler_pending_pods`" + ` with the queue ` + "`gated`" + ` |
+| How many pods does the scheduler hold? | ` + "`scheduler_pending_pods`" + ` with the queue ` + "`gated`" + `; it counts those too that were tried while no node was open to them |
 | Is the controller behind, or failing? | ` + "`workqueue_depth`" + `, ` + "`controller_runtime_reconcile_errors_total`" + ` |
 | What do the programs cost? | ` + "`rest_client_requests_total`" + `, ` + "`process_resident_memory_bytes`" + ` |
 `
