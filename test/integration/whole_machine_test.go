@@ -20,12 +20,13 @@ import (
 var heavy cluster.Turns
 
 // Each of many nodes has a driver and two pods that wait for it. The drivers turn ready one after another as fast as the
-// API server takes it; measured is the time until the pods are bound.
+// API server takes it; measured is the time until the pods are bound. One more pod may go to any node: it is refused by all of them at once,
+// which people and autoscalers are told, and kept apart from the unschedulable pods.
 func TestManyNodes(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
 	heavy.Take(t)
-	const nodes, perNode = 60, 2
+	const nodes, perNode = 100, 2
 	env := startCluster(t, controlplane.Options{Nodes: nodes})
 	s := &nodeStory{story: newStoryIn(t, env)}
 	everywhere := func(d *appsv1.DaemonSet) *appsv1.DaemonSet {
@@ -38,11 +39,17 @@ func TestManyNodes(t *testing.T) {
 	s.awaitCount("all pods that need them to be there", nodes*perNode, func() int { return len(s.podsOf("one")) + len(s.podsOf("two")) })
 	s.fence()
 	require.Zero(t, s.countBound("app"))
+	s.createPods(s.pod("anywhere").Label("tier", "app"))
+	s.awaitUnschedulable("anywhere", fmt.Sprintf(`%d node(s) waiting for group 1/2 "Driver" of PodSequence `, nodes))
+	s.awaitCount("the pod to be apart, with those that are held", nodes*perNode+1, func() int {
+		return int(s.Cluster.Metric(s, controlplane.PodSequenceScheduler, `scheduler_pending_pods{queue="gated"} `))
+	})
 
 	readyToBound := s.measureReadyToBound(nodes * perNode)
 	slices.Sort(readyToBound)
 	t.Logf("from a driver's being ready to the binding of a pod that waits for it, %d nodes: median %s, worst %s",
 		nodes, readyToBound[len(readyToBound)/2], readyToBound[len(readyToBound)-1])
+	s.awaitBound("anywhere")
 	cluster.Eventually(s, "status to be right", func() error {
 		status := s.getSequence("storage").Status
 		if want := (v1alpha1.NodeSummary{Total: nodes, Waiting: nodes}); status.NodeSummary == nil || *status.NodeSummary != want {
