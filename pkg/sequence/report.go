@@ -162,7 +162,7 @@ func (k *knowledge) problems(s *sequence) []spec.Problem {
 	d := s.nodeless
 	for i := range (d.Passed &^ s.Skipped).All() {
 		if g := s.groups[i]; g.ContinueOnTimeout && !d.looksSatisfied(i) && d.passedByTimeout(i, k.now) {
-			problems = append(problems, report.WentOn(d.where(i), g.Timeout))
+			problems = append(problems, report.WentOn(d.where(i)))
 		}
 		if names, unprobed := d.crashLooping(i); len(names) > 0 {
 			problems = append(problems, report.CrashLooping(d.where(i), names, i == len(s.groups)-1, unprobed))
@@ -171,11 +171,11 @@ func (k *knowledge) problems(s *sequence) []spec.Problem {
 	return problems
 }
 
-// passedByTimeout reports whether a group that is passed was so because its time was over, and was not satisfied since. A pass that is recorded
-// says so itself: a suspension that ends begins its time anew.
+// passedByTimeout reports whether a group that is passed was so because its time was over. A pass that is recorded says so itself: its time
+// may be another one since, as after a suspension.
 func (d *domain) passedByTimeout(i int, now time.Time) bool {
 	if pass, recorded := d.RecordedPass(i); recorded {
-		return pass.TimedOut && !d.SatisfiedOnce(d.progressFacts(), i)
+		return pass.TimedOut
 	}
 	return d.timedOut(i, now) && !d.PassedAt(i).Before(d.deadline(i))
 }

@@ -95,10 +95,9 @@ func TimedOut(where Where, timeout time.Duration, need readiness.Need, delays st
 		"%s was not ready within %s: %s%s; later groups stay held until it is ready", where, timeout, need, delays)}
 }
 
-// WentOn is about a group that those after it did not wait for any longer.
-func WentOn(where Where, timeout time.Duration) spec.Problem {
-	return spec.Problem{Reason: v1alpha1.ReasonPodsReadyTimeout, Message: fmt.Sprintf(
-		"%s was not ready within %s: later groups started without it", where, timeout)}
+// WentOn is about a group that those after it did not wait for any longer. Its time-out may be another one by now.
+func WentOn(where Where) spec.Problem {
+	return spec.Problem{Reason: v1alpha1.ReasonPodsReadyTimeout, Message: fmt.Sprintf("%s was not ready in time: later groups started without it", where)}
 }
 
 // CrashLooping is about a group that was passed permanently, and whose pods crash. Without a probe some of them count as ready between two

@@ -131,7 +131,7 @@ func (r Report) nodeStatus(n Node, before []metav1.Condition, room *int, now tim
 // wentOn says of which group a node did not wait any longer.
 func (r Report) wentOn(group int, node string) string {
 	g := r.Groups[group]
-	return WentOn(Where{group, len(r.Groups), g.Title, node}, g.Timeout).Message
+	return WentOn(Where{group, len(r.Groups), g.Title, node}).Message
 }
 
 // short keeps the status of many nodes small.
