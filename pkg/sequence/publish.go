@@ -54,7 +54,7 @@ func (k *knowledge) publish(p *pod) verdict {
 		}
 		p.published.noteRelease(old.held.Load(), is.held, k.now)
 	}
-	k.published.pods.store(p.key(), p.published)
+	k.published.pods.Store(p.key(), p.published)
 	return is
 }
 

@@ -1,8 +1,6 @@
 package sequence
 
 import (
-	"hash/maphash"
-	"iter"
 	"maps"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,10 +21,17 @@ func (p *publishedPod) holdsFor(object *corev1.Pod) bool {
 	return p.SameVerdict(&view)
 }
 
+// pod returns what is published of a pod; nil if nothing is.
+func (p *published) pod(key types.NamespacedName) *publishedPod {
+	found, _ := p.pods.Load(key)
+	pod, _ := found.(*publishedPod)
+	return pod
+}
+
 // find returns what is published of a pod of this name. It is known if it is about this version of the pod, about a newer
 // one, or about one that belongs to the same groups and may use the same nodes.
 func (p *published) find(object *corev1.Pod) (seen *publishedPod, known bool) {
-	seen = p.pods.load(types.NamespacedName{Namespace: object.Namespace, Name: object.Name})
+	seen = p.pod(types.NamespacedName{Namespace: object.Namespace, Name: object.Name})
 	return seen, seen != nil && (!inventory.Newer(object.ResourceVersion, seen.ResourceVersion) ||
 		(seen.UID == object.UID && seen.holdsFor(object)))
 }
@@ -35,7 +40,7 @@ func (p *published) find(object *corev1.Pod) (seen *publishedPod, known bool) {
 func (p *published) withdraw(gone *pod) {
 	if gone.published != nil {
 		gone.published = nil
-		p.pods.delete(types.NamespacedName{Namespace: gone.Namespace, Name: gone.Name})
+		p.pods.Delete(gone.key())
 	}
 	if gone.Bound() {
 		gone.unbound = bound
@@ -57,7 +62,7 @@ func (p *published) publishNamespace(name string, ns *namespace) {
 
 // holds reports whether a pod of this name is held, by what is published of it.
 func (p *published) holds(object *corev1.Pod) bool {
-	seen := p.pods.load(types.NamespacedName{Namespace: object.Namespace, Name: object.Name})
+	seen := p.pod(types.NamespacedName{Namespace: object.Namespace, Name: object.Name})
 	return seen != nil && seen.held.Load()
 }
 
@@ -126,63 +131,6 @@ func (x *existing) forgetNamespace(name string) {
 	x.namespaces.Delete(name)
 }
 
-func (t *podTable) part(key types.NamespacedName) *podTablePart {
-	hash := maphash.String(podTableSeed, key.Namespace) + 3*maphash.String(podTableSeed, key.Name)
-	return &t.parts[hash%uint64(len(t.parts))]
-}
-
-// load returns nil if nothing is published of the pod.
-func (t *podTable) load(key types.NamespacedName) *publishedPod {
-	part := t.part(key)
-	part.mu.RLock()
-	pod := part.pods[key]
-	part.mu.RUnlock()
-	return pod
-}
-
-func (t *podTable) store(key types.NamespacedName, pod *publishedPod) {
-	part := t.part(key)
-	part.mu.Lock()
-	defer part.mu.Unlock()
-	if part.pods == nil {
-		part.pods = map[types.NamespacedName]*publishedPod{}
-	}
-	part.pods[key] = pod
-	part.most = max(part.most, len(part.pods))
-}
-
-func (t *podTable) delete(key types.NamespacedName) {
-	part := t.part(key)
-	part.mu.Lock()
-	defer part.mu.Unlock()
-	if delete(part.pods, key); len(part.pods) <= part.most/4 { // a map keeps the room that it once needed
-		part.most = len(part.pods)
-		part.pods = maps.Collect(maps.All(part.pods))
-	}
-}
-
-// all are what is published. Who stores one of them waits until a part of them has been looked at.
-func (t *podTable) all() iter.Seq2[types.NamespacedName, *publishedPod] {
-	return func(yield func(types.NamespacedName, *publishedPod) bool) {
-		for i := range t.parts {
-			if !t.parts[i].each(yield) {
-				return
-			}
-		}
-	}
-}
-
-func (part *podTablePart) each(yield func(types.NamespacedName, *publishedPod) bool) bool {
-	part.mu.RLock()
-	defer part.mu.RUnlock()
-	for key, pod := range part.pods {
-		if !yield(key, pod) {
-			return false
-		}
-	}
-	return true
-}
-
 // add notes a pod. One that an event must have brought by now is either known or gone, and would never be taken out again.
 func (u *unseenPods) add(uid types.UID, version string) {
 	u.mu.Lock()
@@ -241,5 +189,3 @@ func (u *unseenPods) listed(version string) {
 
 // MaxMatchCost bounds what is done for a pod that the engine does not know, in labels that are compared: about 0.1 ms.
 const MaxMatchCost = 2000
-
-var podTableSeed = maphash.MakeSeed()

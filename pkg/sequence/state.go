@@ -207,7 +207,7 @@ func NewEngine(config Config) *Engine { return &Engine{knowledge: newKnowledge(c
 
 // published is what can be read without waiting for an event.
 type published struct {
-	pods       podTable // those without a node
+	pods       sync.Map // *publishedPod by types.NamespacedName: those without a node
 	namespaces sync.Map // *publishedNamespace by name: those that have sequences
 	nodes      sync.Map // *node by name
 	existing   existing
@@ -231,19 +231,6 @@ type publishedPod struct {
 type publishedNamespace struct {
 	sequences map[*sequence]spec.NamespaceGroups
 	tooMany   bool
-}
-
-// podTable holds what is published of pods by namespace and name. A reader waits until one entry is stored, at most until all has
-// read one part. Readers of a sync.Map would wait for nothing, but it takes 140 bytes a pod, and this takes 60. The zero value is
-// an empty table.
-type podTable struct {
-	parts [64]podTablePart
-}
-
-type podTablePart struct {
-	mu   sync.RWMutex
-	pods map[types.NamespacedName]*publishedPod
-	most int // that it has had room for
 }
 
 // existing is which sequences there are by name, and which namespaces require one. Readers look at it without waiting for an event, so

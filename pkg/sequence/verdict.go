@@ -114,7 +114,8 @@ type HeldPods struct {
 // HeldPods returns what is held now. It waits for no event.
 func (e *Engine) HeldPods() HeldPods {
 	var all HeldPods
-	for _, pod := range e.published.pods.all() {
+	for _, published := range e.published.pods.Range {
+		pod := published.(*publishedPod)
 		if !pod.held.Load() || pod.Terminating {
 			continue
 		}
