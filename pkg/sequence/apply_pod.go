@@ -90,7 +90,7 @@ func (p *pod) markDirty(tx *transaction) {
 }
 
 func (k *knowledge) removePod(namespace, name string, uid types.UID, tx *transaction) {
-	k.unseen.forget(uid)
+	k.unseen.take(uid)
 	ns := k.namespaces[namespace]
 	if ns == nil {
 		return

@@ -40,7 +40,9 @@ func (e *Engine) ApplyPod(object *corev1.Pod) Changes {
 	defer e.mu.Unlock()
 	tx := e.begin(view.ResourceVersion)
 	e.applyPod(view, tx)
-	return e.settle(tx)
+	changes := e.settle(tx)
+	e.unseen.advance(view.ResourceVersion)
+	return changes
 }
 
 // RemovePod tells the engine that a pod is gone. A pod of the same name but another UID is left alone.

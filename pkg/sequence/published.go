@@ -147,26 +147,16 @@ func (u *unseenPods) newest() string {
 	return u.brought
 }
 
-// take reports whether the pod was noted, and forgets that. version is that of the event that brought it. What the event brought must be published before, for nothing is noted any more that it brought.
-func (u *unseenPods) take(uid types.UID, version string) bool {
+// take reports whether the pod was noted, and forgets that.
+func (u *unseenPods) take(uid types.UID) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if inventory.Behind(u.brought, version) {
-		u.brought = version
-	}
 	_, was := u.versions[uid]
 	delete(u.versions, uid)
 	return was
 }
 
-// forget forgets a pod that is gone.
-func (u *unseenPods) forget(uid types.UID) {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	delete(u.versions, uid)
-}
-
-// advance notes that everything is published up to a version.
+// advance notes that all pods are published up to a version. No pod is noted any more that an event up to it has brought.
 func (u *unseenPods) advance(version string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()

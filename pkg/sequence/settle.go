@@ -37,7 +37,7 @@ func (k *knowledge) settle(tx *transaction) Changes {
 	}
 	k.publishCome(tx)
 	for _, p := range tx.entered {
-		k.settleEntered(&changes, p, tx)
+		k.settleEntered(&changes, p)
 	}
 	for _, p := range tx.dirtyPods {
 		k.settlePod(&changes, p)
@@ -121,11 +121,11 @@ func (k *knowledge) settlePod(c *Changes, p *pod) {
 
 // settleEntered is settlePod for a new version of a pod. Who asked about the pod before the verdict was published has left a
 // note, and holds it.
-func (k *knowledge) settleEntered(c *Changes, p *pod, tx *transaction) {
+func (k *knowledge) settleEntered(c *Changes, p *pod) {
 	was := k.settings.published(p.published, p.UID)
 	was.nominated = false // this version may have another nomination
 	is := k.publish(p)
-	if k.unseen.take(p.UID, tx.version) {
+	if k.unseen.take(p.UID) {
 		was = verdict{held: true}
 	}
 	k.report(c, p, was, is)
