@@ -84,7 +84,6 @@ func TestAPodThatWaitsForTenSecondsGetsOneEvent(t *testing.T) {
 			s.writer.Explain(key)
 			after(eventDelay)
 			s.writer.ExplainAll(types.NamespacedName{Namespace: "shop", Name: "shop"})
-			s.writer.ExplainMatched(types.NamespacedName{Namespace: "shop", Name: "shop"})
 			after(time.Hour)
 			assert.Len(t, s.events.all(), 1)
 		})

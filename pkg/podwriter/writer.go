@@ -86,8 +86,6 @@ type Writer struct {
 	events workqueue.TypedRateLimitingInterface[types.NamespacedName]
 	// advanced are sequences whose waiting pods are to be explained anew.
 	advanced workqueue.TypedRateLimitingInterface[types.NamespacedName]
-	// matched are sequences whose waiting pods are to be explained anew if they were told that nothing matches.
-	matched workqueue.TypedRateLimitingInterface[types.NamespacedName]
 }
 
 // New returns a Writer that does nothing until Run.
@@ -115,7 +113,6 @@ func New(client kubernetes.Interface, getPod PodGetter, decider Decider, options
 		nominations:  queue("podsequence_nomination"),
 		events:       queue("podsequence_event"),
 		advanced:     queue("podsequence_advance"),
-		matched:      queue("podsequence_match"),
 	}
 	budget := options.Budget
 	if budget == nil {
@@ -151,14 +148,6 @@ func (w *Writer) ExplainAll(sequence types.NamespacedName) {
 	}
 }
 
-// ExplainMatched asks for the pods that a sequence holds to be told what they wait for, but for those that were told so before and
-// not that nothing matches their group: that would be a write for each pod whenever what matches comes and goes.
-func (w *Writer) ExplainMatched(sequence types.NamespacedName) {
-	if w.options.Explains != nil {
-		w.matched.AddAfter(sequence, explainDelay)
-	}
-}
-
 // Run writes until the context ends.
 func (w *Writer) Run(ctx context.Context) {
 	var workers sync.WaitGroup
@@ -172,14 +161,12 @@ func (w *Writer) Run(ctx context.Context) {
 	workers.Go(func() { w.work(ctx, w.nominations, w.clearNomination) })
 	workers.Go(func() { w.work(ctx, w.events, w.writeEvent) })
 	workers.Go(func() { w.work(ctx, w.advanced, w.explainAll) })
-	workers.Go(func() { w.work(ctx, w.matched, w.explainMatched) })
 	<-ctx.Done()
 	w.lifts.ShutDown()
 	w.explanations.ShutDown()
 	w.nominations.ShutDown()
 	w.events.ShutDown()
 	w.advanced.ShutDown()
-	w.matched.ShutDown()
 	workers.Wait()
 }
 
@@ -253,15 +240,6 @@ func (w *Writer) clearNomination(ctx context.Context, pod types.NamespacedName) 
 func (w *Writer) explainAll(_ context.Context, sequence types.NamespacedName) error {
 	for _, pod := range w.decider.Waiting(sequence) {
 		w.explanations.Add(pod)
-	}
-	return nil
-}
-
-func (w *Writer) explainMatched(ctx context.Context, of types.NamespacedName) error {
-	for _, key := range w.decider.Waiting(of) {
-		if pod, err := w.getPod(ctx, key); err == nil && !sequence.TellsMatch(pod) {
-			w.explanations.Add(key)
-		}
 	}
 	return nil
 }

@@ -250,30 +250,6 @@ func TestExplain(t *testing.T) {
 			assert.Equal(t, int64(1), s.patches.Load())
 		})
 	})
-	t.Run("those that were told that nothing matches are told once when something does", func(t *testing.T) {
-		play(t, mine, func(t *testing.T, s *stage) {
-			shop := types.NamespacedName{Namespace: "shop", Name: "shop"}
-			const nothing = `waiting for group 1/2 "Database" of PodSequence shop/shop: no pod matched it when this was written`
-			s.setWaitingMessage(nothing)
-			s.writer.ExplainMatched(shop)
-			s.writer.ExplainMatched(shop)
-			time.Sleep(time.Minute)
-			require.Equal(t, int64(1), s.patches.Load())
-			assert.Contains(t, *s.last.Load(), "0 of 1 pods ready")
-
-			s.setWaitingMessage(`waiting for group 1/2 "Database" of PodSequence shop/shop: 0 of 3 pods ready`)
-			s.writer.ExplainMatched(shop)
-			time.Sleep(time.Minute)
-			assert.Equal(t, int64(1), s.patches.Load(), "what matched was gone, and something matches again")
-		})
-	})
-	t.Run("what nobody has told a pod yet it is told", func(t *testing.T) {
-		play(t, mine, func(t *testing.T, s *stage) {
-			s.writer.ExplainMatched(types.NamespacedName{Namespace: "shop", Name: "shop"})
-			time.Sleep(time.Minute)
-			assert.Equal(t, int64(1), s.patches.Load())
-		})
-	})
 	t.Run("a pod of another's is left to the other", func(t *testing.T) {
 		play(t, Options{Explains: func(*corev1.Pod) bool { return false }}, func(t *testing.T, s *stage) {
 			s.writer.Explain(key)
@@ -285,7 +261,6 @@ func TestExplain(t *testing.T) {
 		play(t, Options{}, func(t *testing.T, s *stage) {
 			s.writer.Explain(key)
 			s.writer.ExplainAll(types.NamespacedName{Namespace: "shop", Name: "shop"})
-			s.writer.ExplainMatched(types.NamespacedName{Namespace: "shop", Name: "shop"})
 			time.Sleep(time.Minute)
 			assert.Zero(t, s.patches.Load())
 		})

@@ -19,11 +19,9 @@ type Changes struct {
 	// Nominated are pods of our scheduler that must wait and for which a nomination keeps room, see Engine.Nomination. Each is
 	// reported when it must wait from now on, and with each version that comes while it does.
 	Nominated []types.NamespacedName
-	// Advanced are the sequences whose waiting pods wait for another group than before: see Engine.Waiting.
+	// Advanced are the sequences whose waiting pods wait for another group than before, or may have been told that nothing matches their
+	// group, which something does from now on: see Engine.Waiting.
 	Advanced []types.NamespacedName
-	// Matched are the sequences with a group that pods or workloads match from now on. Pods that wait for the group may have been told
-	// that nothing matches it: see Engine.Waiting.
-	Matched sets.Set[types.NamespacedName]
 	// Ripe are the sequences with passes that are to be recorded, see Engine.Ripe.
 	Ripe []types.NamespacedName
 }
@@ -45,7 +43,7 @@ type Release struct {
 // Empty reports whether nothing was brought about.
 func (c *Changes) Empty() bool {
 	return len(c.Released) == 0 && len(c.Sequences) == 0 && len(c.Held) == 0 && len(c.Nominated) == 0 &&
-		len(c.Advanced) == 0 && len(c.Matched) == 0 && len(c.Ripe) == 0
+		len(c.Advanced) == 0 && len(c.Ripe) == 0
 }
 
 func (c *Changes) touch(key types.NamespacedName) {
@@ -53,11 +51,4 @@ func (c *Changes) touch(key types.NamespacedName) {
 		c.Sequences = sets.New[types.NamespacedName]()
 	}
 	c.Sequences.Insert(key)
-}
-
-func (c *Changes) match(key types.NamespacedName) {
-	if c.Matched == nil {
-		c.Matched = sets.New[types.NamespacedName]()
-	}
-	c.Matched.Insert(key)
 }

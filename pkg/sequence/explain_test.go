@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apimachinery/pkg/types"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	. "example.com/podsequence/test/harness/builders"
@@ -64,13 +64,12 @@ func TestHeldPodsAreToldWhenSomethingMatchesTheirGroup(t *testing.T) {
 		require.Contains(t, engine.Decide(app).Message(), "no pod matched it when this was written")
 
 		changes = engine.ApplyPod(makePod("db", "3").Label("tier", "db").Obj())
-		assert.Equal(t, sets.New(shopKey), changes.Matched)
+		assert.Equal(t, []types.NamespacedName{shopKey}, changes.Advanced)
 		assert.Empty(t, changes.Held)
-		assert.Empty(t, changes.Advanced)
 		assert.False(t, changes.Empty())
 
 		changes = engine.ApplyPod(makePod("db-1", "4").Label("tier", "db").Obj())
-		assert.Empty(t, changes.Matched, "something matched already")
+		assert.Empty(t, changes.Advanced, "something matched already")
 		report, ok := engine.Report(shopKey)
 		require.True(t, ok)
 		assert.Equal(t, "0 of 2 pods ready", report.Groups[0].Progress, "status is written anew")
@@ -82,14 +81,14 @@ func TestHeldPodsAreToldWhenSomethingMatchesTheirGroup(t *testing.T) {
 		app := makePod("app", "2").Label("tier", "app").NodeAffinityIn("metadata.name", []string{"node-1"}, st.NodeSelectorTypeMatchFields).Obj()
 		require.Len(t, engine.ApplyPod(app).Held, 1)
 		require.Contains(t, engine.Decide(app).Message(), "no pod matched it when this was written")
-		assert.Equal(t, sets.New(shopKey), engine.ApplyPod(driver(1, "3", corev1.ConditionFalse)).Matched)
+		assert.Equal(t, []types.NamespacedName{shopKey}, engine.ApplyPod(driver(1, "3", corev1.ConditionFalse)).Advanced)
 	})
 	t.Run("on a node that no pod asks for", func(t *testing.T) {
 		engine := newEngine()
 		engine.ApplyNode(fleetNode(1, "1"))
 		engine.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").Label("Driver", "app", "driver").Label("App", "tier", "app").NodeScope().Obj())
 		engine.ApplyPod(makePod("app", "2").Label("tier", "app").Obj())
-		assert.Empty(t, engine.ApplyPod(driver(1, "3", corev1.ConditionFalse)).Matched)
+		assert.Empty(t, engine.ApplyPod(driver(1, "3", corev1.ConditionFalse)).Advanced)
 	})
 	t.Run("nobody is held by a dry run", func(t *testing.T) {
 		engine := newEngine()
@@ -97,6 +96,6 @@ func TestHeldPodsAreToldWhenSomethingMatchesTheirGroup(t *testing.T) {
 		trial.Spec.DryRun = true
 		engine.ApplySequence(trial)
 		engine.ApplyPod(makePod("app", "2").Label("tier", "app").Obj())
-		assert.Empty(t, engine.ApplyPod(makePod("db", "3").Label("tier", "db").Obj()).Matched)
+		assert.Empty(t, engine.ApplyPod(makePod("db", "3").Label("tier", "db").Obj()).Advanced)
 	})
 }

@@ -101,9 +101,5 @@ func WaitingPatch(p *corev1.Pod, message string, now time.Time) []byte {
 // StillGatedPatch returns the patch that takes back what WaitingPatch said of a pod that waits only for gates of others.
 func StillGatedPatch(p *corev1.Pod, now time.Time) []byte { return report.StillGatedPatch(p, now) }
 
-// TellsMatch reports whether the pod's condition says, in the words of WaitingPatch, that it waits for a group, and does not say
-// that nothing matched the group.
-func TellsMatch(p *corev1.Pod) bool { return report.TellsMatch(p) }
-
 // TellsWait reports whether the pod's condition says, in the words of WaitingPatch, that it waits for a group.
 func TellsWait(p *corev1.Pod) bool { return report.TellsWait(p) }

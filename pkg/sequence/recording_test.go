@@ -145,9 +145,6 @@ func (c Changes) with(next Changes) Changes {
 		c.touch(key)
 	}
 	c.Advanced = append(slices.Clone(c.Advanced), next.Advanced...)
-	for key := range next.Matched {
-		c.match(key)
-	}
 	c.Ripe = append(slices.Clone(c.Ripe), next.Ripe...)
 	return c
 }

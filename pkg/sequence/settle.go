@@ -157,7 +157,7 @@ func (k *knowledge) settleDomain(c *Changes, d dirtyDomain) {
 		return
 	}
 	if before.unmatched&^now.unmatched&d.Current() != 0 && (!s.PerNode || k.unplaced.hasPinned(d.node)) {
-		c.match(s.Key)
+		c.Advanced = append(c.Advanced, s.Key)
 	}
 	if s.PerNode {
 		return

@@ -108,8 +108,6 @@ func ofWriter() []mutant {
 			"kubectl podseq skip takes the first of two groups of a name", commands, ""},
 		{"tools/podseqctl/text/table.go", "cells[i].Text = OneLine(cells[i].Text)", "_ = i",
 			"a cell of a table breaks a line", commands, ""},
-		{writerPath + "writer.go", "!sequence.TellsMatch(pod)", "pod != nil",
-			"held pods are written to whenever what matches comes and goes", writer, ""},
 		{writerPath + "writer.go", `if pod.Spec.NodeName != "" || !w.options.Explains(pod) {`, `if !w.options.Explains(pod) {`,
 			"a bound pod is told what it waits for", writer, ""},
 		{writerPath + "writer.go", "case stale.IsConflict(err):\n\t\t\t// The pod, or its name's owner, has changed: the patch is dropped, and worked out anew from what is there now.\n\t\t\tqueue.AddRateLimited(pod)", "case stale.IsConflict(err):",

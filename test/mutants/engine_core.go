@@ -75,7 +75,7 @@ func ofEngine() []mutant {
 			"pods are published as released whose group is held again", engine, ""},
 		{enginePath + "settle.go", "if k.unseen.take(p.UID) {", "if false {",
 			"the release of a pod that was asked about before it was known is not reported", engine, ""},
-		{enginePath + "settle.go", "c.match(s.Key)", "_ = s.Key",
+		{enginePath + "settle.go", "now.unmatched&d.Current() != 0 && ", "now.unmatched&d.Current() != 0 && s == nil && ",
 			"a held pod says that nothing matches although something does", engine, ""},
 		{enginePath + "advance.go", "d.Once |= same.Set(old.Once)", "d.Once |= 0",
 			"after an edit a group that was ready in time is too late", engine, ""},

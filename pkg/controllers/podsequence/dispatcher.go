@@ -56,7 +56,6 @@ type podRequests interface {
 	Lift(pod types.NamespacedName)
 	Explain(pod types.NamespacedName)
 	ExplainAll(sequence types.NamespacedName)
-	ExplainMatched(sequence types.NamespacedName)
 }
 
 // Start feeds the engine until the context ends. The reconciler calls it once, when this process has come to lead.
@@ -108,9 +107,6 @@ func (d *dispatcher) dispatch(changes sequence.Changes) {
 	}
 	for _, key := range changes.Advanced {
 		d.writer.ExplainAll(key)
-	}
-	for key := range changes.Matched {
-		d.writer.ExplainMatched(key)
 	}
 }
 

@@ -20,14 +20,12 @@ import (
 
 // requests remembers what was asked of it.
 type requests struct {
-	lifts, explanations, explainAlls, matched []types.NamespacedName
+	lifts, explanations, explainAlls []types.NamespacedName
 }
 
 func (r *requests) Lift(pod types.NamespacedName)       { r.lifts = append(r.lifts, pod) }
 func (r *requests) Explain(pod types.NamespacedName)    { r.explanations = append(r.explanations, pod) }
 func (r *requests) ExplainAll(key types.NamespacedName) { r.explainAlls = append(r.explainAlls, key) }
-
-func (r *requests) ExplainMatched(key types.NamespacedName) { r.matched = append(r.matched, key) }
 
 // feedFunc is a feed, or a recorder that runs.
 type feedFunc func(ctx context.Context)
@@ -76,10 +74,6 @@ func TestDispatch(t *testing.T) {
 		"all pods of a sequence that came forward say what they wait for now": {
 			changes: sequence.Changes{Advanced: []types.NamespacedName{shop}},
 			want:    requests{explainAlls: []types.NamespacedName{shop}},
-		},
-		"pods that said that nothing matches say what does": {
-			changes: sequence.Changes{Matched: sets.New(shop)},
-			want:    requests{matched: []types.NamespacedName{shop}},
 		},
 		"the status of a sequence that changed is looked at": {
 			changes: sequence.Changes{Sequences: sets.New(shop)}, queued: 1,

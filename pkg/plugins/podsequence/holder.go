@@ -203,9 +203,6 @@ func (h *holder) apply(logger klog.Logger, f *feeding, changes sequence.Changes)
 	for _, key := range changes.Ripe {
 		f.recorder.Record(key)
 	}
-	for key := range changes.Matched {
-		f.writer.ExplainMatched(key)
-	}
 }
 
 // activate puts pods into the queue. One that is not in the cache is not in the queue either: it will meet the engine when

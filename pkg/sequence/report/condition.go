@@ -40,12 +40,6 @@ func WaitingPatch(p *corev1.Pod, message string, now time.Time) []byte {
 	})
 }
 
-// TellsMatch reports whether the pod's condition says, in the words of WaitingPatch, that it waits for a group, and does not say
-// that nothing matched the group.
-func TellsMatch(p *corev1.Pod) bool {
-	return TellsWait(p) && !strings.Contains(podScheduled(p).Message, nothingMatched)
-}
-
 // stillGated is what the API server says of a pod that is created with gates.
 const stillGated = "Scheduling is blocked due to non-empty scheduling gates"
 
