@@ -30,6 +30,8 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/definitions"
 	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/spec"
 	. "example.com/podsequence/test/harness/builders"
 )
 
@@ -152,7 +154,7 @@ func feedOf(server *apiServer) *Feed {
 	f.newestOf = func(_ context.Context, resource schema.GroupVersionResource, _ metav1.ListOptions) (string, error) {
 		return server.kind(resource.Resource).newest()
 	}
-	pods, jobs := newObjectStore(f, engine.ApplyPod, engine.RemovePod, engine.ReplacePods), workloads[*batchv1.Job](f, sequence.KindJob)
+	pods, jobs := newObjectStore(f, engine.ApplyPod, engine.RemovePod, engine.ReplacePods), workloads[*batchv1.Job](f, inventory.KindJob)
 	namespaces := newObjectStore(f, engine.ApplyNamespace, engine.RemoveNamespace, engine.ReplaceNamespaces)
 	f.world = []watchedKind{
 		{resource: corev1.SchemeGroupVersion.WithResource("pods"), source: source{server.kind("pods")}, object: &corev1.Pod{}, store: pods},
@@ -199,14 +201,14 @@ func (w *randomWorld) write(event watch.EventType, kind string, stored object) {
 	case *corev1.Namespace:
 		w.tell(w.truth.ApplyNamespace(o))
 	case *unstructured.Unstructured:
-		ps := sequence.Read(o.Object)
+		ps := spec.Read(o.Object)
 		if o.GetNamespace() == "" {
-			ps = sequence.ReadCluster(o.Object)
+			ps = spec.ReadCluster(o.Object)
 		}
 		if gone {
 			w.tell(w.truth.RemoveSequence(keyOf(o), o.GetResourceVersion()))
 		} else {
-			w.tell(w.truth.ApplySequences([]sequence.Stored{ps}))
+			w.tell(w.truth.ApplySequences([]spec.Stored{ps}))
 		}
 	}
 }

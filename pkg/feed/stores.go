@@ -12,6 +12,8 @@ import (
 
 	"example.com/podsequence/pkg/definitions"
 	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/report"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // A reflector calls its store from one goroutine, in the order of the watch.
@@ -27,11 +29,11 @@ type sequenceKind struct {
 	listed     bool // all are known, or there is no such kind; guarded by Feed.deliver
 }
 
-func (k *sequenceKind) read(stored map[string]any) sequence.Stored {
+func (k *sequenceKind) read(stored map[string]any) spec.Stored {
 	if k.cluster {
-		return sequence.ReadCluster(stored)
+		return spec.ReadCluster(stored)
 	}
-	return sequence.Read(stored)
+	return spec.Read(stored)
 }
 
 // sequenceStore hands the sequences of one kind to the engine. The first complete lists are the last things that the engine must know.
@@ -53,7 +55,7 @@ func (s *sequenceStore) Update(obj any) error {
 	}
 	ps, version := s.read(stored), stored.GetResourceVersion()
 	s.feed.applyAt(s.kind.watch, version, func() sequence.Changes {
-		return s.feed.engine.ApplySequences([]sequence.Stored{ps})
+		return s.feed.engine.ApplySequences([]spec.Stored{ps})
 	})
 	return nil
 }
@@ -78,7 +80,7 @@ func (s *sequenceStore) Replace(list []any, resourceVersion string) error {
 	}
 	before := s.unreadable
 	s.unreadable = map[types.NamespacedName]int64{}
-	sequences := make([]sequence.Stored, len(objects))
+	sequences := make([]spec.Stored, len(objects))
 	for i, stored := range objects {
 		if generation, reported := before[keyOf(stored)]; reported {
 			s.unreadable[keyOf(stored)] = generation
@@ -94,7 +96,7 @@ func (s *sequenceStore) Replace(list []any, resourceVersion string) error {
 }
 
 // read reads one object, and tells the operator of the cluster if it cannot be read wholly.
-func (s *sequenceStore) read(stored *unstructured.Unstructured) sequence.Stored {
+func (s *sequenceStore) read(stored *unstructured.Unstructured) spec.Stored {
 	trimSequence(stored)
 	ps, key := s.kind.read(stored.Object), keyOf(stored)
 	if len(ps.Unreadable) == 0 {
@@ -103,7 +105,7 @@ func (s *sequenceStore) read(stored *unstructured.Unstructured) sequence.Stored 
 	}
 	if s.unreadable[key] != stored.GetGeneration() {
 		for _, part := range ps.Unreadable {
-			s.logger.Error(nil, "Could not read a part of a stored sequence; the group with this problem and all later ones do not count as ready", "sequence", sequence.NameOf(key), "problem", part.Message)
+			s.logger.Error(nil, "Could not read a part of a stored sequence; the group with this problem and all later ones do not count as ready", "sequence", report.NameOf(key), "problem", part.Message)
 		}
 	}
 	s.unreadable[key] = stored.GetGeneration()
@@ -121,7 +123,7 @@ func (s *sequenceStore) countUnreadable() {
 }
 
 // replaceSequences enters all sequences of a kind that there are at a version.
-func (f *Feed) replaceSequences(kind *sequenceKind, all []sequence.Stored, version string) sequence.Changes {
+func (f *Feed) replaceSequences(kind *sequenceKind, all []spec.Stored, version string) sequence.Changes {
 	kind.listed = true
 	if kind.cluster {
 		return f.engine.ReplaceClusterSequences(all, version)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 
 	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/inventory"
 )
 
 // watchedKind is a kind of built-in object that the engine gets.
@@ -33,7 +34,7 @@ func (f *Feed) podsAndWorkloads(clients clients) ([]watchedKind, error) {
 		return nil, err
 	}
 	kinds := []watchedKind{watched(core, "pods", &corev1.Pod{}, newObjectStore(f, f.engine.ApplyPod, f.engine.RemovePod, f.engine.ReplacePods))}
-	for _, row := range sequence.WorkloadKinds() {
+	for _, row := range inventory.WorkloadKinds {
 		client, err := clients.of(row.Resource.GroupVersion())
 		if err != nil {
 			return nil, err
@@ -65,7 +66,7 @@ func watched(client rest.Interface, resource string, object any, store worldStor
 }
 
 // workloads hands one kind of workload to the engine.
-func workloads[T metav1.Object](f *Feed, kind sequence.WorkloadKind) *objectStore[T] {
+func workloads[T metav1.Object](f *Feed, kind inventory.Kind) *objectStore[T] {
 	return newObjectStore(f,
 		func(object T) sequence.Changes { return f.engine.ApplyWorkload(object) },
 		func(object T) sequence.Changes { return f.engine.RemoveWorkload(object) },

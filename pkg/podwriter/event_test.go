@@ -26,7 +26,7 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/report"
 	"example.com/podsequence/pkg/statusbudget"
 )
 
@@ -199,8 +199,8 @@ type tide struct {
 	released atomic.Bool
 }
 
-func (t *tide) Decide(*corev1.Pod) sequence.Decision {
-	return sequence.Decision{Held: !t.released.Load()}
+func (t *tide) Decide(*corev1.Pod) report.Decision {
+	return report.Decision{Held: !t.released.Load()}
 }
 
 // Many held pods of a namespace get their events little by little, and those that are released meanwhile get none.

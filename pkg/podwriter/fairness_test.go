@@ -19,6 +19,7 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/report"
 	"example.com/podsequence/pkg/statusbudget"
 	"example.com/podsequence/test/harness/slow"
 )
@@ -29,7 +30,7 @@ type crowd struct {
 	pods []types.NamespacedName
 }
 
-func (c crowd) Decide(*corev1.Pod) sequence.Decision { return sequence.Decision{Held: c.held} }
+func (c crowd) Decide(*corev1.Pod) report.Decision { return report.Decision{Held: c.held} }
 
 func (c crowd) Lift(types.NamespacedName) sequence.Lift {
 	if c.held {

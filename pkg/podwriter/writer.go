@@ -22,6 +22,7 @@ import (
 
 	"example.com/podsequence/pkg/fairqueue"
 	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/report"
 	"example.com/podsequence/pkg/stale"
 	"example.com/podsequence/pkg/statusbudget"
 )
@@ -41,7 +42,7 @@ type PodGetter func(ctx context.Context, pod types.NamespacedName) (*corev1.Pod,
 
 // Decider answers what a pod may do. A sequence.Engine is one.
 type Decider interface {
-	Decide(pod *corev1.Pod) sequence.Decision
+	Decide(pod *corev1.Pod) report.Decision
 	Lift(pod types.NamespacedName) sequence.Lift
 	Nomination(pod types.NamespacedName) sequence.Nomination
 	Waiting(sequence types.NamespacedName) []types.NamespacedName
@@ -269,16 +270,16 @@ func (w *Writer) explanation(ctx context.Context, key types.NamespacedName) (*co
 	}
 	now := w.options.Clock.Now()
 	if unknown := w.options.Unknown(pod); unknown != "" {
-		return pod, sequence.WaitingPatch(pod, unknown, now), errUnknown
+		return pod, report.WaitingPatch(pod, unknown, now), errUnknown
 	}
 	if decision := w.decider.Decide(pod); decision.Held {
-		return pod, sequence.WaitingPatch(pod, decision.Message(), now), nil
+		return pod, report.WaitingPatch(pod, decision.Message(), now), nil
 	}
 	lifted := w.decider.Lift(key).Gates
 	left := slices.DeleteFunc(slices.Clone(pod.Spec.SchedulingGates), func(g corev1.PodSchedulingGate) bool { return slices.Contains(lifted, g.Name) })
 	switch len(left) {
 	case len(pod.Spec.SchedulingGates): // also where the decider does not know yet that the gates were lifted
-		return pod, sequence.StillGatedPatch(pod, now), nil
+		return pod, report.StillGatedPatch(pod, now), nil
 	case 0:
 		return pod, nil, nil // it is about to go
 	}

@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/tools/pager"
 
 	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/inventory"
 )
 
 const (
@@ -32,7 +33,7 @@ const (
 
 // eyes read what there is. No read names a resource version: each answer has everything that was written before it was asked for.
 type eyes struct {
-	kinds map[sequence.WorkloadKind]kind
+	kinds map[inventory.Kind]kind
 	pods  metadata.Getter
 }
 
@@ -42,8 +43,8 @@ func newEyes(config *rest.Config, client *http.Client) (*eyes, error) {
 	if err != nil {
 		return nil, fmt.Errorf("make client for the metadata of pods: %w", err)
 	}
-	e := &eyes{kinds: map[sequence.WorkloadKind]kind{}, pods: pods.Resource(corev1.SchemeGroupVersion.WithResource("pods"))}
-	for _, row := range sequence.WorkloadKinds() {
+	e := &eyes{kinds: map[inventory.Kind]kind{}, pods: pods.Resource(corev1.SchemeGroupVersion.WithResource("pods"))}
+	for _, row := range inventory.WorkloadKinds {
 		version := row.Resource.GroupVersion()
 		config := rest.CopyConfig(config)
 		config.NegotiatedSerializer = rest.CodecFactoryForGeneratedClient(scheme.Scheme, scheme.Codecs).WithoutConversion()
@@ -74,7 +75,7 @@ func (e *eyes) look(ctx context.Context, ripe sequence.Ripe) (sequence.Looked, e
 // workloads returns those workloads of a Ripe that exist, in any order.
 func (e *eyes) workloads(ctx context.Context, ripe sequence.Ripe) ([]metav1.Object, error) {
 	type place struct {
-		kind      sequence.WorkloadKind
+		kind      inventory.Kind
 		namespace string
 	}
 	asked := map[place]sets.Set[string]{}

@@ -332,7 +332,7 @@ func TestLook(t *testing.T) {
 		})
 	})
 	t.Run("a workload of any kind is looked at", func(t *testing.T) {
-		for _, row := range sequence.WorkloadKinds() {
+		for _, row := range inventory.WorkloadKinds {
 			play(t, Options{}, func(t *testing.T, s *stage) {
 				s.ripe = passed(inventory.WorkloadKey{Kind: row.Kind, Namespace: "shop", Name: "one"})
 				path := "/apis/" + row.Resource.Group + "/v1/namespaces/shop/" + row.Resource.Resource + "/one"

@@ -7,7 +7,8 @@
 //
 // # Floors
 //
-// Each package below has one job. Imports run down only, which the linter checks.
+// Each package below has one job. Imports run down only, which the linter checks. Callers of the Engine speak in the words of report,
+// inventory and spec. The rules, which are all other packages, they do not know.
 //
 //	sequence      the Engine: transactions, domains, what is published
 //	report        status, messages and problems from what the engine has worked out

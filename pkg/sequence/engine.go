@@ -69,16 +69,16 @@ func (e *Engine) ReplacePods(objects []*corev1.Pod, version string) Changes {
 
 // ApplySequence tells the engine of a PodSequence that was added or changed, and of what cannot be read of it.
 func (e *Engine) ApplySequence(ps *v1alpha1.PodSequence, unreadable ...spec.Unreadable) Changes {
-	return e.ApplySequences([]Stored{{PodSequence: ps, Unreadable: unreadable}})
+	return e.ApplySequences([]spec.Stored{{PodSequence: ps, Unreadable: unreadable}})
 }
 
 // ApplyClusterSequence tells the engine of a ClusterPodSequence that was added or changed, and of what cannot be read of it.
 func (e *Engine) ApplyClusterSequence(cluster *v1alpha1.ClusterPodSequence, unreadable ...spec.Unreadable) Changes {
-	return e.ApplySequences([]Stored{spec.OfCluster(cluster, unreadable...)})
+	return e.ApplySequences([]spec.Stored{spec.OfCluster(cluster, unreadable...)})
 }
 
 // ApplySequences tells the engine of several PodSequences and ClusterPodSequences in one step.
-func (e *Engine) ApplySequences(objects []Stored) Changes {
+func (e *Engine) ApplySequences(objects []spec.Stored) Changes {
 	version := ""
 	for _, ps := range objects {
 		version = inventory.Newest(version, ps.ResourceVersion)
@@ -91,7 +91,7 @@ func (e *Engine) ApplySequences(objects []Stored) Changes {
 }
 
 // Recorded tells the engine of a sequence whose passes were recorded. One that the engine does not know is gone.
-func (e *Engine) Recorded(stored Stored) Changes {
+func (e *Engine) Recorded(stored spec.Stored) Changes {
 	return e.settleAt(stored.ResourceVersion, func(tx *transaction) {
 		if s := e.sequences[types.NamespacedName{Namespace: stored.Namespace, Name: stored.Name}]; s != nil && s.UID == stored.UID {
 			e.applySequence(stored, tx)

@@ -14,6 +14,7 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/report"
 	"example.com/podsequence/pkg/sequence/spec"
 	. "example.com/podsequence/test/harness/builders"
 )
@@ -277,7 +278,7 @@ func TestWaitingPatch(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.want, string(WaitingPatch(test.pod, "why", now)))
+			assert.Equal(t, test.want, string(report.WaitingPatch(test.pod, "why", now)))
 		})
 	}
 }

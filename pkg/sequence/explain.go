@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/readiness"
 	"example.com/podsequence/pkg/sequence/report"
 )
 
@@ -65,7 +67,7 @@ func (e *Engine) Predecessors(key types.NamespacedName, group int) []int {
 
 // WorkloadPart is what one workload adds to a group that selects its pods.
 type WorkloadPart struct {
-	Kind            WorkloadKind
+	Kind            inventory.Kind
 	Namespace, Name string
 	// Expected counts the pods that the group expects of the workload, and Ready those of them that are done.
 	Expected, Ready int
@@ -106,6 +108,9 @@ func (e *Engine) Workloads(key types.NamespacedName, group int) []WorkloadPart {
 	})
 	return parts
 }
+
+// Object is what is recorded of an object that a group waits for.
+type Object = readiness.Object
 
 // Objects returns the objects that a group waits for, in the order of its spec, as its status records them.
 func (e *Engine) Objects(key types.NamespacedName, group int) []Object {

@@ -19,6 +19,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podgroups"
+	"example.com/podsequence/pkg/sequence/report"
 	"example.com/podsequence/pkg/sequence/spec"
 	. "example.com/podsequence/test/harness/builders"
 )
@@ -55,7 +56,7 @@ func TestACompleteJobOfAnyParallelismCostsNoMemory(t *testing.T) {
 	engine := newEngine()
 	engine.Tick(done.Add(time.Hour))
 	engine.ApplyWorkload(job)
-	var report Report
+	var report report.Report
 	bytes := allocated(func() {
 		engine.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").
 			Label("One", "tier", "one").Wait("1s").Label("Two", "tier", "two").Obj())

@@ -57,7 +57,7 @@ func FuzzStoredSequences(f *testing.F) {
 			delete(stored["metadata"].(map[string]any), "namespace")
 		}
 		e := fuzzEngine()
-		e.ApplySequences([]Stored{read(stored)})
+		e.ApplySequences([]spec.Stored{read(stored)})
 		askEverything(t, e)
 	})
 }

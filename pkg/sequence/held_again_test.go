@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
 	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/report"
 )
 
 // A pod that was released, and found no node, is held again: because a scheduler that starts does not know enough yet, or by another
@@ -41,7 +42,7 @@ func told(t *testing.T, p *corev1.Pod, message string) *corev1.Pod {
 	t.Helper()
 	before, err := json.Marshal(p)
 	require.NoError(t, err)
-	after, err := strategicpatch.StrategicMergePatch(before, WaitingPatch(p, message, time.Now()), p)
+	after, err := strategicpatch.StrategicMergePatch(before, report.WaitingPatch(p, message, time.Now()), p)
 	require.NoError(t, err)
 	patched := &corev1.Pod{}
 	require.NoError(t, json.Unmarshal(after, patched))

@@ -16,6 +16,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/progress"
+	"example.com/podsequence/pkg/sequence/report"
 )
 
 // A decision is a function of what the API says now, recorded status included, and of the time. So after every event an
@@ -228,7 +229,7 @@ func (r *restarts) compare() error {
 		}
 		for _, node := range all[*corev1.Node](r.oracle, "Node") {
 			was, is := open(r.engine, p, node.Name), open(fresh, p, node.Name)
-			if was != is && (r.recorded || is) && !r.mayBeLater(p, Decision{Held: !was}, Decision{Held: !is}) {
+			if was != is && (r.recorded || is) && !r.mayBeLater(p, report.Decision{Held: !was}, report.Decision{Held: !is}) {
 				return fmt.Errorf("%s: node %s is open to it is %t to a new engine, and %t to the running one", p.Name, node.Name, is, was)
 			}
 		}
@@ -258,7 +259,7 @@ func open(engine recording, p *corev1.Pod, node string) bool {
 
 // mayBeLater reports whether a restart may make the pod wait longer, or its wait be described otherwise, by a rule of
 // isLaterAfterRestart. Nothing may be earlier.
-func (r *restarts) mayBeLater(p *corev1.Pod, was, is Decision) bool {
+func (r *restarts) mayBeLater(p *corev1.Pod, was, is report.Decision) bool {
 	if !is.Held && was.Held {
 		return false
 	}
@@ -293,7 +294,7 @@ func isLaterAfterRestart(ps *v1alpha1.PodSequence) bool {
 }
 
 // withoutTimes leaves out of a report what only says when the engine came to know something.
-func withoutTimes(report Report) Report {
+func withoutTimes(report report.Report) report.Report {
 	report.Resumed = false // status says it from the next time on that it is written
 	report.DryRun = nil    // what would have been held, and how long, is noted by who sees it
 	report.Object, report.Cluster, report.Groups, report.Nodes = nil, nil, slices.Clone(report.Groups), slices.Clone(report.Nodes)

@@ -13,6 +13,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"example.com/podsequence/pkg/sequence/report"
 )
 
 // The tests compare every answer of the engine with the oracle's over random histories. Together they take
@@ -157,7 +159,7 @@ type comparison struct {
 type answers struct {
 	pods    map[types.UID]podAnswer
 	nodes   sets.Set[string]
-	reports map[string]Report
+	reports map[string]report.Report
 	current map[string][]string // of each sequence what the oracle says of its groups
 	wake    time.Time
 }
@@ -235,7 +237,7 @@ func (c *comparison) do(e event) error {
 // ask asks both sides about everything.
 func (c *comparison) ask() answers {
 	a := answers{
-		pods: map[types.UID]podAnswer{}, reports: map[string]Report{}, current: map[string][]string{},
+		pods: map[types.UID]podAnswer{}, reports: map[string]report.Report{}, current: map[string][]string{},
 		nodes: sets.KeySet(c.oracle.objects["Node"]), wake: c.engine.NextWake(),
 	}
 	for _, p := range c.oracle.pods {

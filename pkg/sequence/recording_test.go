@@ -180,7 +180,7 @@ func (a recording) ApplyClusterSequence(cluster *v1alpha1.ClusterPodSequence, un
 	return a.told(a.Engine.ApplyClusterSequence(a.stored(spec.OfCluster(cluster)).Cluster, unreadable...))
 }
 
-func (a recording) ApplySequences(objects []Stored) Changes {
+func (a recording) ApplySequences(objects []spec.Stored) Changes {
 	return a.told(a.Engine.ApplySequences(a.storedAll(objects)))
 }
 

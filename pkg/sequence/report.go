@@ -338,12 +338,6 @@ func (d *domain) delays(i int) string {
 	return succeeding + report.PausedWorkloads(paused, d.sequence.Cluster) + report.Uncounted(uncounted, d.sequence.Cluster)
 }
 
-// NodeTrouble says in words that a node is not ready, since when and why, or that it is cordoned. It is empty if it is neither.
-func NodeTrouble(object *corev1.Node) (trouble string, notReady bool) {
-	view := inventory.ViewNode(object)
-	return report.NodeTrouble(&view), !view.NotReady.IsZero()
-}
-
 // troubles says what is wrong with the first of these nodes, and that there are others.
 func troubles(of map[string]*node) string {
 	if len(of) == 0 {

@@ -350,7 +350,7 @@ func TestTwoEditsInOneStep(t *testing.T) {
 	first := MakeSequence(oracleNamespace, "shop").UID("shop").Label("One", "app", "web").Obj()
 	second := first.DeepCopy()
 	second.Generation, second.ResourceVersion, second.Spec.Suspend = 2, "9", true
-	e.ApplySequences([]Stored{{PodSequence: first}, {PodSequence: second}})
+	e.ApplySequences([]spec.Stored{{PodSequence: first}, {PodSequence: second}})
 	report, _ := e.Report(types.NamespacedName{Namespace: oracleNamespace, Name: "shop"})
 	assert.Equal(t, 1, report.Groups[0].Expected)
 	assert.NoError(t, checkSums(e.Engine))
@@ -370,7 +370,7 @@ func TestASuspensionInTheStepOfAnotherEditHoldsNothingThatWasReleased(t *testing
 	first.Generation, first.ResourceVersion, first.Spec.PodGroups[0].Timeout = 2, "8", "10m"
 	second := first.DeepCopy()
 	second.Generation, second.ResourceVersion, second.Spec.Suspend = 3, "9", true
-	e.ApplySequences([]Stored{{PodSequence: first}, {PodSequence: second}})
+	e.ApplySequences([]spec.Stored{{PodSequence: first}, {PodSequence: second}})
 	assert.Empty(t, e.Decide(two).Message())
 }
 

@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/report"
 )
 
 const otherGate = "example.com/other"
@@ -109,7 +110,7 @@ func patchingPodPart(name, subresource, patch string) attempt {
 // acceptedOfPods are writes that both programs make, by the very patches that they send.
 func acceptedOfPods(held *corev1.Pod) map[string]attempt {
 	lift := string(sequence.LiftPatch(sequence.Lift{UID: held.UID, Gates: []string{sequenceGate}, Proof: "proof"}))
-	waiting := string(sequence.WaitingPatch(held, "waiting for group 1/3", time.Now()))
+	waiting := string(report.WaitingPatch(held, "waiting for group 1/3", time.Now()))
 	return map[string]attempt{
 		"to lift our gate and leave the proof": patchingPod("held", lift),
 		"to say what a pod waits for":          patchingPodStatus("held", waiting),

@@ -18,7 +18,7 @@ import (
 	appsapi "example.com/podsequence/apis/apps/v1"
 	batchapi "example.com/podsequence/apis/batch/v1alpha1"
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/spec"
 	"example.com/podsequence/test/harness/cluster"
 	"example.com/podsequence/test/harness/slow"
 )
@@ -43,7 +43,7 @@ var storedKinds = map[string]storedKind{
 			"readyPodsInCurrentGroup": "6e53e04", "cronJobUID": "52be96c", "peers": "52be96c", "nodes": "7b26b64", "timedOut": "7b26b64", "readyBefore": "7b26b64",
 		},
 		read: func(t *testing.T, object map[string]any) any {
-			stored := sequence.Read(object)
+			stored := spec.Read(object)
 			assert.Empty(t, stored.Unreadable)
 			return stored.PodSequence
 		},
@@ -52,7 +52,7 @@ var storedKinds = map[string]storedKind{
 		definition: v1alpha1.GroupVersion.Group + "_clusterpodsequences.yaml",
 		gone:       map[string]string{"cronJobUID": "52be96c", "peers": "52be96c", "nodes": "7b26b64", "timedOut": "7b26b64", "readyBefore": "7b26b64"},
 		read: func(t *testing.T, object map[string]any) any {
-			stored := sequence.ReadCluster(object)
+			stored := spec.ReadCluster(object)
 			assert.Empty(t, stored.Unreadable)
 			return stored.Cluster
 		},

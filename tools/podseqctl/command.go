@@ -24,6 +24,7 @@ import (
 
 	"example.com/podsequence/pkg/installation"
 	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/version"
 	"example.com/podsequence/tools/podseqctl/snapshot"
 	"example.com/podsequence/tools/podseqctl/text"
@@ -274,13 +275,13 @@ func kindsByName() map[string]string {
 		"podseq": kindPodSequence, "podsequence": kindPodSequence, "podsequences": kindPodSequence,
 		"cpodseq": kindClusterPodSequence, "clusterpodsequence": kindClusterPodSequence, "clusterpodsequences": kindClusterPodSequence,
 	}
-	for _, row := range sequence.WorkloadKinds() {
+	for _, row := range inventory.WorkloadKinds {
 		kind := string(row.Kind)
 		names[strings.ToLower(kind)], names[row.Resource.Resource] = kind, kind
 	}
-	for short, kind := range map[string]sequence.WorkloadKind{
-		"deploy": sequence.KindDeployment, "rs": sequence.KindReplicaSet, "sts": sequence.KindStatefulSet, "ds": sequence.KindDaemonSet,
-		"rc": sequence.KindReplicationController,
+	for short, kind := range map[string]inventory.Kind{
+		"deploy": inventory.KindDeployment, "rs": inventory.KindReplicaSet, "sts": inventory.KindStatefulSet, "ds": inventory.KindDaemonSet,
+		"rc": inventory.KindReplicationController,
 	} {
 		names[short] = string(kind)
 	}

@@ -29,6 +29,8 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podgroups"
 	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/spec"
 	"example.com/podsequence/test/harness/passes"
 	"example.com/podsequence/tools/podseqctl/snapshot"
 )
@@ -201,7 +203,7 @@ func (s *fakeSource) Changed(context.Context, string) (<-chan struct{}, error) {
 func parse(t *testing.T, input string) *fakeSource {
 	t.Helper()
 	s := &fakeSource{Objects: snapshot.Objects{
-		Workloads: map[sequence.WorkloadKind][]metav1.Object{}, Complete: map[string]bool{"shop": true, "data": true}, NodesRead: true, NamespacesRead: true,
+		Workloads: map[inventory.Kind][]metav1.Object{}, Complete: map[string]bool{"shop": true, "data": true}, NodesRead: true, NamespacesRead: true,
 	}}
 	decoder := yaml.NewYAMLOrJSONDecoder(strings.NewReader(input), 4096)
 	for {
@@ -234,11 +236,11 @@ func (s *fakeSource) record(t *testing.T) {
 	}
 	engine.ReplacePods(s.Pods, "1")
 	for i, each := range s.Sequences {
-		stored := sequence.Read(each.Object.Object)
+		stored := spec.Read(each.Object.Object)
 		if each.IsCluster() {
-			stored = sequence.ReadCluster(each.Object.Object)
+			stored = spec.ReadCluster(each.Object.Object)
 		}
-		passes.RecordAll(engine, engine.ApplySequences([]sequence.Stored{stored}))
+		passes.RecordAll(engine, engine.ApplySequences([]spec.Stored{stored}))
 		report, _ := engine.Report(each.Key())
 		if len(report.Object.Status.Passes) == 0 {
 			continue
@@ -301,7 +303,7 @@ func (s *fakeSource) add(t *testing.T, object *unstructured.Unstructured) {
 		o.InvolvedObject.UID = uidOf(o.InvolvedObject.Kind, o.InvolvedObject.Name)
 		s.Events = append(s.Events, o)
 	default:
-		s.Workloads[sequence.WorkloadKind(kind)] = append(s.Workloads[sequence.WorkloadKind(kind)], typed.(client.Object))
+		s.Workloads[inventory.Kind(kind)] = append(s.Workloads[inventory.Kind(kind)], typed.(client.Object))
 	}
 }
 

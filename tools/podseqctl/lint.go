@@ -20,7 +20,7 @@ import (
 	batchv1alpha1 "example.com/podsequence/apis/batch/v1alpha1"
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podgroups"
-	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/tools/podseqctl/lint"
 	"example.com/podsequence/tools/podseqctl/snapshot"
 	"example.com/podsequence/tools/podseqctl/text"
@@ -127,7 +127,7 @@ func (t *tool) lintFiles(ctx context.Context, files resource.FilenameOptions) (l
 		return linted{}, fmt.Errorf("read files: %w", err)
 	}
 	var findings lint.Findings
-	objects := &snapshot.Objects{Workloads: map[sequence.WorkloadKind][]metav1.Object{}, Complete: map[string]bool{}, NodesRead: true}
+	objects := &snapshot.Objects{Workloads: map[inventory.Kind][]metav1.Object{}, Complete: map[string]bool{}, NodesRead: true}
 	sources, kinds := map[string]string{}, map[string]int{}
 	for _, info := range infos {
 		object := info.Object.(*unstructured.Unstructured)
@@ -212,7 +212,7 @@ func enter(objects *snapshot.Objects, object *unstructured.Unstructured) {
 	case *corev1.ResourceQuota:
 		objects.Quotas = append(objects.Quotas, o)
 	case metav1.Object:
-		for _, kind := range sequence.WorkloadKinds() {
+		for _, kind := range inventory.WorkloadKinds {
 			if kind.Resource.GroupVersion().WithKind(string(kind.Kind)) == object.GroupVersionKind() {
 				objects.Workloads[kind.Kind] = append(objects.Workloads[kind.Kind], o)
 			}

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/tools/podseqctl/explain"
 	"example.com/podsequence/tools/podseqctl/snapshot"
 	"example.com/podsequence/tools/podseqctl/text"
@@ -81,8 +81,8 @@ func (t *tool) explain(ctx context.Context, namespace, argument string, all bool
 		}
 		return e.Pod(pod), world, nil
 	}
-	if object := world.Workload(sequence.WorkloadKind(kind), namespace, name); object != nil {
-		return e.Workload(sequence.WorkloadKind(kind), object), world, nil
+	if object := world.Workload(inventory.Kind(kind), namespace, name); object != nil {
+		return e.Workload(inventory.Kind(kind), object), world, nil
 	}
 	if pods := world.OwnedByName(kind, namespace, name); len(pods) > 0 {
 		return e.Owner(kind, namespace, name, pods), world, nil

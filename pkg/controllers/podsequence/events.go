@@ -13,7 +13,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/printable"
-	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // event is something worth telling about a sequence.
@@ -39,7 +39,7 @@ var warnings = []string{
 // eventsFor is what a status tells that the one before did not. Since each status that is written is compared with the
 // one that it replaced, no event comes twice, however often the controller is restarted. One that ends between a write
 // and its events leaves these untold: status is what counts. problems are those of the sequence that the status after is about.
-func eventsFor(before, after v1alpha1.PodSequenceStatus, problems []sequence.Problem) []event {
+func eventsFor(before, after v1alpha1.PodSequenceStatus, problems []spec.Problem) []event {
 	all := orderEvents(before, after)
 	for i := range after.Groups {
 		all = append(all, groupEvents(recordBefore(before, after, i), after.Groups[i], place(after, i))...)
@@ -225,7 +225,7 @@ func wasTold(status v1alpha1.PodSequenceStatus, reason string) bool {
 }
 
 // messageOf says what is wrong for a reason.
-func messageOf(problems []sequence.Problem, reason string) string {
+func messageOf(problems []spec.Problem, reason string) string {
 	var messages []string
 	for _, p := range problems {
 		if p.Reason == reason {

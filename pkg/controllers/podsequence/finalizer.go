@@ -12,7 +12,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/report"
 	"example.com/podsequence/pkg/takeover"
 )
 
@@ -36,7 +36,7 @@ func newFormerFinalizers(objects takeover.Patcher) *formerFinalizers {
 }
 
 // isDue reports whether the finalizer is to be removed from the object of a report.
-func (f *formerFinalizers) isDue(key types.NamespacedName, report sequence.Report) bool {
+func (f *formerFinalizers) isDue(key types.NamespacedName, report report.Report) bool {
 	if report.Cluster != nil || !slices.Contains(report.Object.Finalizers, v1alpha1.FormerFinalizer) {
 		return false
 	}
@@ -47,7 +47,7 @@ func (f *formerFinalizers) isDue(key types.NamespacedName, report sequence.Repor
 
 // remove removes the finalizer. It reports whether there is nothing more to do for the version of the object that was reported on: it
 // has changed, or is gone.
-func (f *formerFinalizers) remove(ctx context.Context, key types.NamespacedName, report sequence.Report) bool {
+func (f *formerFinalizers) remove(ctx context.Context, key types.NamespacedName, report report.Report) bool {
 	logger := klog.FromContext(ctx).WithValues("finalizer", v1alpha1.FormerFinalizer)
 	object := &metav1.PartialObjectMetadata{ObjectMeta: *report.Object.ObjectMeta.DeepCopy()}
 	object.SetGroupVersionKind(v1alpha1.PodSequenceKind)

@@ -15,7 +15,8 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/objectwatch"
-	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/report"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // objectWatcher says how the objects are that sequences wait for. An objectwatch.Watcher is one.
@@ -48,7 +49,7 @@ func (s *objectSource) Start(ctx context.Context, queue workqueue.TypedRateLimit
 }
 
 // wantObjects names the objects to the watcher that a sequence waits for.
-func (r *statusReconciler) wantObjects(key types.NamespacedName, report sequence.Report) {
+func (r *statusReconciler) wantObjects(key types.NamespacedName, report report.Report) {
 	var references []v1alpha1.ObjectReference
 	for i := range report.Groups {
 		references = append(references, report.Groups[i].Objects...)
@@ -58,10 +59,10 @@ func (r *statusReconciler) wantObjects(key types.NamespacedName, report sequence
 
 // objectsOf returns the records of the objects that each group waits for. It reports whether some object has not been seen yet, though
 // nothing is known to be in the way. What is recorded of such an object stays, unless there is more to say of one that is not ready.
-func (r *statusReconciler) objectsOf(key types.NamespacedName, report sequence.Report) (records [][]v1alpha1.ObjectStatus, unseen bool) {
+func (r *statusReconciler) objectsOf(key types.NamespacedName, report report.Report) (records [][]v1alpha1.ObjectStatus, unseen bool) {
 	recorded := map[v1alpha1.ObjectReference]*v1alpha1.ObjectStatus{}
 	if status := &report.Object.Status; status.ObservedUID == "" || status.ObservedUID == report.Object.UID {
-		recorded = sequence.ObjectRecords(status)
+		recorded = spec.ObjectRecords(status)
 	}
 	records = make([][]v1alpha1.ObjectStatus, len(report.Groups))
 	for i := range report.Groups {
@@ -110,16 +111,16 @@ func withObjects(status *v1alpha1.PodSequenceStatus, records [][]v1alpha1.Object
 	for i := range status.Groups[:min(len(status.Groups), len(records))] {
 		status.Groups[i].Objects = records[i]
 	}
-	sequence.CutObjectMessages(status.Groups)
+	report.CutObjectMessages(status.Groups)
 }
 
 // turnsObjects reports whether a status says of some object that it is in another state than the one before it. The scheduler decides
 // by that.
 func turnsObjects(before, after v1alpha1.PodSequenceStatus) bool {
-	was := sequence.ObjectRecords(&before)
+	was := spec.ObjectRecords(&before)
 	return slices.ContainsFunc(after.Groups, func(group v1alpha1.GroupStatus) bool {
 		return slices.ContainsFunc(group.Objects, func(now v1alpha1.ObjectStatus) bool {
-			other := was[sequence.ReferenceOf(&now)]
+			other := was[spec.ReferenceOf(&now)]
 			return other == nil || other.State != now.State || other.UID != now.UID
 		})
 	})

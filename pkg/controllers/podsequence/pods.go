@@ -15,7 +15,7 @@ import (
 	listers "k8s.io/client-go/listers/core/v1"
 	"k8s.io/client-go/tools/cache"
 
-	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/report"
 )
 
 // waitingPods are the unbound pods of other schedulers: the only ones that this controller tells what they wait for. The
@@ -62,7 +62,7 @@ func (w *waitingPods) get(ctx context.Context, key types.NamespacedName) (*corev
 
 // isOurs reports whether it is for us to say what the pod waits for: because we hold it, or because we said so before.
 func (w *waitingPods) isOurs(pod *corev1.Pod) bool {
-	return w.carriesGate(pod) || sequence.TellsWait(pod)
+	return w.carriesGate(pod) || report.TellsWait(pod)
 }
 
 // carriesGate reports whether the pod has a gate that is for us to lift. Without one nothing holds it, whatever a sequence

@@ -20,6 +20,8 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/printable"
 	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/report"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // statusReconciler keeps the status of PodSequences and ClusterPodSequences to what the engine says of them.
@@ -39,7 +41,7 @@ type statusReconciler struct {
 
 // statusSource reports on a sequence. A sequence.Engine is one.
 type statusSource interface {
-	Report(key types.NamespacedName) (sequence.Report, bool)
+	Report(key types.NamespacedName) (report.Report, bool)
 	Circle(key types.NamespacedName) sequence.Circle
 }
 
@@ -68,7 +70,7 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 		return reconcile.Result{}, nil
 	}
 	if len(circle.Others) > 0 {
-		report.Problems = append([]sequence.Problem{circle.Problem}, report.Problems...)
+		report.Problems = append([]spec.Problem{circle.Problem}, report.Problems...)
 	}
 	r.wantObjects(key, report)
 	var again reconcile.Result
@@ -132,7 +134,7 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 }
 
 // withStatus is the object that is reported on, with another status.
-func withStatus(report sequence.Report, status v1alpha1.PodSequenceStatus) client.Object {
+func withStatus(report report.Report, status v1alpha1.PodSequenceStatus) client.Object {
 	if report.Cluster != nil {
 		cluster := report.Cluster.DeepCopy()
 		cluster.Status, cluster.ManagedFields = status, nil

@@ -9,6 +9,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // Record records what is ripe of a sequence, as if all that its groups count had been looked at, and returns what the record changed. It
@@ -19,7 +20,7 @@ func Record(engine *sequence.Engine, key types.NamespacedName) sequence.Changes 
 		return sequence.Changes{}
 	}
 	report, _ := engine.Report(key)
-	stored := sequence.Stored{PodSequence: report.Object.DeepCopy()}
+	stored := spec.Stored{PodSequence: report.Object.DeepCopy()}
 	stored.ResourceVersion = Next(ripe.ResourceVersion)
 	if stored.Status.Passes == nil {
 		stored.Status.Passes = map[string]v1alpha1.GroupPass{}

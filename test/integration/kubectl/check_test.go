@@ -11,7 +11,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/report"
 	. "example.com/podsequence/test/harness/builders"
 	"example.com/podsequence/test/harness/cluster"
 	"example.com/podsequence/tools/sandbox/controlplane"
@@ -33,7 +33,7 @@ func TestCheck(t *testing.T) {
 	})
 	t.Run("who may only look in one namespace sees that, and what to ask for", func(t *testing.T) {
 		s.Create(MakeSequence(s.Namespace, "backend").Pods("Database", "db").Pods("Application", "app").Obj(), s.pod("app", "app"))
-		s.Await("app to be told what it waits for", func() bool { return sequence.TellsWait(cluster.Get(s.Story, &corev1.Pod{}, "app")) })
+		s.Await("app to be told what it waits for", func() bool { return report.TellsWait(cluster.Get(s.Story, &corev1.Pod{}, "app")) })
 		stdout := s.awaitChecked(t, true, "programs           Unknown ", "1 in namespace "+s.Namespace+", none of them degraded")
 		assert.Contains(t, stdout, "> ask for the role view in namespace podsequence-system")
 		assert.Contains(t, stdout, "kubectl podseq why app -n "+s.Namespace)

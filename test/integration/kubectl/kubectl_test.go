@@ -15,7 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/report"
 	. "example.com/podsequence/test/harness/builders"
 	"example.com/podsequence/test/harness/cluster"
 )
@@ -92,7 +92,7 @@ func TestWhoMayReadClusterPodSequencesSeesMore(t *testing.T) {
 	}, unready(s.pod("db", "db")))
 	s.Await("db to have a node", func() bool { return cluster.Get(s.Story, &corev1.Pod{}, "db").Spec.NodeName != "" })
 	s.Create(s.pod("app", "app"))
-	s.Await("app to say what it waits for", func() bool { return sequence.TellsWait(cluster.Get(s.Story, &corev1.Pod{}, "app")) })
+	s.Await("app to say what it waits for", func() bool { return report.TellsWait(cluster.Get(s.Story, &corev1.Pod{}, "app")) })
 
 	const ask = `grants it with "kubectl create clusterrolebinding NAME --clusterrole=podsequence-cluster-view --user=USER"`
 	stdout, stderr := s.Says("why", "app")

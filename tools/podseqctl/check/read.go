@@ -19,7 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/report"
 	"example.com/podsequence/tools/podseqctl/snapshot"
 	"example.com/podsequence/tools/programflags"
 )
@@ -76,7 +76,7 @@ func (r *Reader) read(ctx context.Context, options Options) (*facts, error) {
 	f.waitingIn, f.waitingErr = wide(f.Namespace, func(namespace string) error {
 		pods, err := r.Core.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{FieldSelector: "spec.nodeName="})
 		if err == nil {
-			f.waiting = slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return pod.Spec.NodeName != "" || !sequence.TellsWait(&pod) })
+			f.waiting = slices.DeleteFunc(pods.Items, func(pod corev1.Pod) bool { return pod.Spec.NodeName != "" || !report.TellsWait(&pod) })
 		}
 		return err
 	})

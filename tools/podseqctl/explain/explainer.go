@@ -11,7 +11,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podtrouble"
-	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/tools/podseqctl/snapshot"
 	"example.com/podsequence/tools/podseqctl/text"
 )
@@ -42,7 +42,7 @@ func (e *Explainer) Pod(pod *corev1.Pod) Reason {
 }
 
 // Workload explains what the pods of a workload wait for. kind is as users write it.
-func (e *Explainer) Workload(kind sequence.WorkloadKind, object metav1.Object) Reason {
+func (e *Explainer) Workload(kind inventory.Kind, object metav1.Object) Reason {
 	pods := e.Owned(object)
 	r := e.Owner(string(kind), object.GetNamespace(), object.GetName(), pods)
 	present, _ := splitReplaced(pods)
@@ -66,7 +66,7 @@ func (e *Explainer) Owner(kind, namespace, name string, pods []*corev1.Pod) Reas
 	var waiting []*corev1.Pod
 	pods, replaced := splitReplaced(pods)
 	for _, pod := range pods {
-		if !isReady(pod) && !sequence.HasSucceeded(pod) && pod.DeletionTimestamp == nil {
+		if !isReady(pod) && !inventory.HasSucceeded(pod) && pod.DeletionTimestamp == nil {
 			waiting = append(waiting, pod)
 		}
 	}

@@ -13,6 +13,8 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/spec"
 	"example.com/podsequence/tools/podseqctl/snapshot"
 )
 
@@ -37,7 +39,7 @@ func (e *Explainer) group(s *snapshot.Sequence, i int) Reason {
 		if g.Timeout > 0 && !g.ReleasedAt.IsZero() && g.Failure == nil {
 			r.Message += ", its timeout is over " + e.until(g.ReleasedAt.Add(g.Timeout))
 		}
-		if selector, err := sequence.SelectorOf(s.Spec.PodGroups[i].PodSelector); err == nil && len(g.Members)+len(e.Parts(s, i)) == 0 && selector.String() != "" {
+		if selector, err := spec.Selector(s.Spec.PodGroups[i].PodSelector); err == nil && len(g.Members)+len(e.Parts(s, i)) == 0 && selector.String() != "" {
 			r.Message += "; it selects " + selector.String()
 		}
 		r.Because = append(r.Because, e.members(s, i, g.Members, g.ReadyMembers)...)
@@ -47,7 +49,7 @@ func (e *Explainer) group(s *snapshot.Sequence, i int) Reason {
 
 // members explains what a group lacks: workloads that are short, pods that are missing or not ready, and objects.
 func (e *Explainer) members(s *snapshot.Sequence, i int, members, ready []string) []Reason {
-	spec := s.Spec.PodGroups[i]
+	group := s.Spec.PodGroups[i]
 	byOwner, others := map[string][]*corev1.Pod{}, []*corev1.Pod{}
 	parts := e.Parts(s, i)
 	for _, name := range members {
@@ -64,10 +66,10 @@ func (e *Explainer) members(s *snapshot.Sequence, i int, members, ready []string
 	var reasons []Reason
 	for _, part := range parts {
 		if part.Short || part.Unobserved || part.Failure != "" {
-			reasons = append(reasons, e.part(part, byOwner[ownerKey(part)], spec.PodGroup))
+			reasons = append(reasons, e.part(part, byOwner[ownerKey(part)], group.PodGroup))
 		}
 	}
-	reasons = append(reasons, e.pods(others, spec.PodGroup)...)
+	reasons = append(reasons, e.pods(others, group.PodGroup)...)
 	reasons = append(reasons, e.missing(s, i)...)
 	return append(reasons, e.objects(s, i)...)
 }
@@ -85,7 +87,7 @@ func (e *Explainer) missing(s *snapshot.Sequence, i int) []Reason {
 			continue
 		}
 		r := Reason{Subject: "pod " + e.short(namespace, name), State: Stuck, Message: "does not exist, and no StatefulSet creates it: create it, or remove its name from the group"}
-		for _, set := range e.Snapshot.Workloads[sequence.KindStatefulSet] {
+		for _, set := range e.Snapshot.Workloads[inventory.KindStatefulSet] {
 			if set.GetNamespace() != namespace || !isMemberOf(name, set.GetName()) {
 				continue
 			}
@@ -95,7 +97,7 @@ func (e *Explainer) missing(s *snapshot.Sequence, i int) []Reason {
 			}
 			r.State, r.Message = Waiting, fmt.Sprintf("does not exist yet; StatefulSet %s should create it", set.GetName())
 			present, _ := splitReplaced(e.Owned(set))
-			r.Because = e.ownReasons(sequence.KindStatefulSet, set, len(present))
+			r.Because = e.ownReasons(inventory.KindStatefulSet, set, len(present))
 		}
 		reasons = append(reasons, r)
 	}
@@ -146,7 +148,7 @@ func (e *Explainer) ownerAmong(pod *corev1.Pod, parts []sequence.WorkloadPart) s
 		return ""
 	}
 	kind, name := owner.Kind, owner.Name
-	if set := e.Snapshot.Workload(sequence.KindReplicaSet, pod.Namespace, owner.Name); set != nil && kind == string(sequence.KindReplicaSet) {
+	if set := e.Snapshot.Workload(inventory.KindReplicaSet, pod.Namespace, owner.Name); set != nil && kind == string(inventory.KindReplicaSet) {
 		if deployment := metav1.GetControllerOfNoCopy(set); deployment != nil {
 			kind, name = deployment.Kind, deployment.Name
 		}

@@ -12,6 +12,7 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podgroups"
 	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/report"
 	"example.com/podsequence/tools/podseqctl/snapshot"
 	"example.com/podsequence/tools/podseqctl/text"
 )
@@ -140,13 +141,13 @@ func (e *Explainer) notScheduled(pod *corev1.Pod, lifted map[string]bool) (State
 	case gates > 0 && gates == len(pod.Spec.SchedulingGates):
 		return Waiting, "its sequences release it, and its gate will be lifted in a moment; if not, is podsequence-controller running?"
 	case len(pod.Spec.SchedulingGates) > 0:
-		if sequence.TellsWait(pod) {
+		if report.TellsWait(pod) {
 			return Held, e.asItsConditionSays(condition, pod)
 		}
 		return Stuck, "its scheduling gates keep it from being scheduled"
-	case sequence.TellsWait(pod) && e.seesEverything(pod):
+	case report.TellsWait(pod) && e.seesEverything(pod):
 		return Waiting, "its sequences have released it, and its scheduler will place it in a moment"
-	case sequence.TellsWait(pod):
+	case report.TellsWait(pod):
 		return Held, e.asItsConditionSays(condition, pod)
 	case condition == nil && e.Now.Sub(pod.CreationTimestamp.Time) < schedulersAnswerWithin:
 		return Waiting, fmt.Sprintf("not scheduled yet, created %s ago", e.ago(pod.CreationTimestamp.Time))

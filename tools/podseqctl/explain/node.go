@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"example.com/podsequence/pkg/podtrouble"
-	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/tools/podseqctl/snapshot"
 )
 
@@ -56,7 +56,7 @@ func (e *Explainer) membersOn(node string, s *snapshot.Sequence, i, expected int
 		}
 	}
 	for _, part := range parts {
-		if part.Kind != sequence.KindDaemonSet || present[ownerKey(part)] || len(members) >= expected {
+		if part.Kind != inventory.KindDaemonSet || present[ownerKey(part)] || len(members) >= expected {
 			continue
 		}
 		r := Reason{Subject: fmt.Sprintf("%s %s", part.Kind, e.short(part.Namespace, part.Name)), State: Waiting, Message: "has no pod on node " + node + " yet"}

@@ -10,7 +10,9 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podtrouble"
-	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/report"
+	"example.com/podsequence/tools/podseqctl/snapshot"
 )
 
 // pod explains a pod that is to reach a status. What is below it is worked out only if it is asked for.
@@ -34,11 +36,11 @@ func (e *Explainer) podAlone(pod *corev1.Pod, group v1alpha1.PodGroup) (Reason, 
 		}
 	case e.hasReached(pod, &group) != "":
 		r.State, r.Message = Done, e.hasReached(pod, &group)
-	case sequence.HasSucceeded(pod) && group.RequiredCondition == "":
+	case inventory.HasSucceeded(pod) && group.RequiredCondition == "":
 		r.State, r.Message = Done, "has succeeded"
-	case sequence.HasFailed(pod):
+	case inventory.HasFailed(pod):
 		r.State, r.Message = Stuck, "failed"+podtrouble.Failure(pod)+"; no controller replaces it: delete it and create it again"
-		if owner := metav1.GetControllerOfNoCopy(pod); sequence.IsMirror(pod) {
+		if owner := metav1.GetControllerOfNoCopy(pod); inventory.IsMirror(pod) {
 			r.State, r.Message = Stuck, fmt.Sprintf("failed%s; it is a static pod, which no controller replaces: kubelet on node %s starts it again "+
 				"when its file changes, or when kubelet restarts", podtrouble.Failure(pod), pod.Spec.NodeName)
 		} else if owner != nil {
@@ -64,7 +66,7 @@ func (e *Explainer) podAlone(pod *corev1.Pod, group v1alpha1.PodGroup) (Reason, 
 
 // hasReached says that a pod has what its group requires, where that is not to be ready nor to complete; empty if it has not.
 func (e *Explainer) hasReached(pod *corev1.Pod, group *v1alpha1.PodGroup) string {
-	at, reached := sequence.ReachedAt(pod, group)
+	at, reached := snapshot.ReachedAt(pod, group)
 	since := ""
 	if !at.IsZero() {
 		since = " for " + e.ago(at)
@@ -127,9 +129,10 @@ func (e *Explainer) notReady(pod *corev1.Pod) (State, string) {
 		if node.Name != pod.Spec.NodeName {
 			continue
 		}
-		if trouble, stuck := sequence.NodeTrouble(node); trouble != "" {
+		view := inventory.ViewNode(node)
+		if trouble := report.NodeTrouble(&view); trouble != "" {
 			message += "; " + trouble
-			if stuck {
+			if !view.NotReady.IsZero() {
 				state = Stuck
 			}
 		}

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/podsequence/pkg/podtrouble"
-	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/tools/podseqctl/text"
 )
 
@@ -17,7 +17,7 @@ import (
 // rejected, or evicted, beside their replacements.
 func splitReplaced(pods []*corev1.Pod) (present, replaced []*corev1.Pod) {
 	for _, pod := range pods {
-		if sequence.IsReplaced(pod) {
+		if inventory.IsReplaced(pod) {
 			replaced = append(replaced, pod)
 		} else {
 			present = append(present, pod)
@@ -42,7 +42,7 @@ func (e *Explainer) replaced(pods []*corev1.Pod) []Reason {
 // replacedBy says what the controller of a pod that failed does.
 func (e *Explainer) replacedBy(pod *corev1.Pod) string {
 	owner := metav1.GetControllerOfNoCopy(pod)
-	if job, ok := e.Snapshot.Workload(sequence.KindJob, pod.Namespace, owner.Name).(*batchv1.Job); ok && owner.Kind == string(sequence.KindJob) {
+	if job, ok := e.Snapshot.Workload(inventory.KindJob, pod.Namespace, owner.Name).(*batchv1.Job); ok && owner.Kind == string(inventory.KindJob) {
 		if c := jobFailed(job); c != nil {
 			return fmt.Sprintf("Job %s has failed (%s) and creates no more pods", owner.Name, c.Reason)
 		}

@@ -13,11 +13,11 @@ import (
 
 	coordinationv1 "example.com/podsequence/apis/apps/v1"
 	"example.com/podsequence/pkg/podtrouble"
-	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/inventory"
 )
 
 // ownReasons explains what keeps a workload from making pods. present is how many of its pods there are.
-func (e *Explainer) ownReasons(kind sequence.WorkloadKind, object metav1.Object, present int) []Reason {
+func (e *Explainer) ownReasons(kind inventory.Kind, object metav1.Object, present int) []Reason {
 	subject := e.name(string(kind), object)
 	var reasons []Reason
 	add := func(state State, format string, args ...any) {

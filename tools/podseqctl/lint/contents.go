@@ -7,13 +7,13 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/tools/podseqctl/snapshot"
 )
 
 // CountWorkloads returns how many workloads make pods by themselves, and how many pods nothing makes.
 func CountWorkloads(s *snapshot.Snapshot) (workloads, pods int) {
-	for _, kind := range sequence.WorkloadKinds() {
+	for _, kind := range inventory.WorkloadKinds {
 		for _, object := range s.Workloads[kind.Kind] {
 			if makesPods(kind, object) {
 				workloads++
@@ -29,8 +29,8 @@ func CountWorkloads(s *snapshot.Snapshot) (workloads, pods int) {
 }
 
 // makesPods reports whether a workload makes pods by itself: the ReplicaSets of a Deployment are a part of that.
-func makesPods(kind sequence.WorkloadRow, object metav1.Object) bool {
-	return kind.Template(object) != nil && (kind.Kind != sequence.KindReplicaSet || metav1.GetControllerOfNoCopy(object) == nil)
+func makesPods(kind inventory.WorkloadKind, object metav1.Object) bool {
+	return kind.Template(object) != nil && (kind.Kind != inventory.KindReplicaSet || metav1.GetControllerOfNoCopy(object) == nil)
 }
 
 // Contents says what there is to check, such as: 1 PodSequence and 3 workloads. kinds counts the objects of our kinds.

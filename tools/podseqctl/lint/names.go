@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/tools/podseqctl/snapshot"
 )
 
@@ -62,7 +62,7 @@ func (l *linter) hasPod(s *snapshot.Sequence, i int, name string) bool {
 // workloadNamed returns the workload of this name where the group has its members; nil if there is none.
 func (l *linter) workloadNamed(s *snapshot.Sequence, i int, name string) *template {
 	for _, t := range l.templates {
-		if t.kind != sequence.KindPod && t.object.GetName() == name && l.mayHave(s, i, t.object.GetNamespace()) {
+		if t.kind != inventory.KindPod && t.object.GetName() == name && l.mayHave(s, i, t.object.GetNamespace()) {
 			return t
 		}
 	}
@@ -71,7 +71,7 @@ func (l *linter) workloadNamed(s *snapshot.Sequence, i int, name string) *templa
 
 // insteadOf says how to name or select the pods of a workload.
 func insteadOf(t *template) string {
-	if t.kind == sequence.KindStatefulSet && len(t.pods) > 0 {
+	if t.kind == inventory.KindStatefulSet && len(t.pods) > 0 {
 		names := []string{}
 		for _, pod := range t.pods {
 			names = append(names, pod.Name)

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/tools/podseqctl/snapshot"
 )
 
@@ -103,7 +103,7 @@ func (l *linter) recreated(s *snapshot.Sequence, i int, members [][]*template) {
 			continue
 		}
 		for _, before := range l.Predecessors(s, i) {
-			at := slices.IndexFunc(members[before], func(t *template) bool { return t.kind == sequence.KindJob })
+			at := slices.IndexFunc(members[before], func(t *template) bool { return t.kind == inventory.KindJob })
 			if at < 0 || s.Spec.PodGroups[before].Skip {
 				continue
 			}
@@ -155,7 +155,7 @@ func (l *linter) awaited(s *snapshot.Sequence, i int) {
 func (l *linter) jobsAsObjects(s *snapshot.Sequence, i int) {
 	for _, object := range s.Spec.PodGroups[i].Objects {
 		group, _, _ := strings.Cut(object.APIVersion, "/")
-		if group != batchv1.GroupName || object.Kind != string(sequence.KindJob) || (object.Until != "" && object.Until != v1alpha1.UntilCurrent) {
+		if group != batchv1.GroupName || object.Kind != string(inventory.KindJob) || (object.Until != "" && object.Until != v1alpha1.UntilCurrent) {
 			continue
 		}
 		l.add(s, Warning, "JobNotAwaited", "%s waits until Job %s is %s, which it is as soon as it runs: set until: %s to wait for its end",

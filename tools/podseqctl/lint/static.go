@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/tools/podseqctl/snapshot"
 )
 
@@ -15,7 +16,7 @@ func (l *linter) staticPods(s *snapshot.Sequence, i int) {
 	var names []string
 	for _, pod := range l.Snapshot.Pods {
 		isMember := func(p sequence.Place) bool { return p.Sequence == s.Key() && p.Group == i }
-		if sequence.IsMirror(pod) && slices.ContainsFunc(l.Places(pod), isMember) {
+		if inventory.IsMirror(pod) && slices.ContainsFunc(l.Places(pod), isMember) {
 			names = append(names, pod.Namespace+"/"+pod.Name)
 		}
 	}

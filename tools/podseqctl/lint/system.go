@@ -11,6 +11,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/spec"
 	"example.com/podsequence/tools/podseqctl/snapshot"
 )
 
@@ -100,7 +101,7 @@ func (l *linter) openToOthers(s *snapshot.Sequence, i int) {
 	if len(s.Spec.PodGroups) == 1 || s.Spec.PodGroups[i].Skip || !l.isAwaited(s, i) {
 		return
 	}
-	if sequence.OpenToTenants(s.Spec.PodGroups[i].NamespaceSelector) {
+	if spec.OpenToTenants(s.Spec.PodGroups[i].NamespaceSelector) {
 		onNodes := ""
 		if s.PerNode() {
 			onNodes = ", also on nodes of their choice by spec.nodeName"
@@ -116,7 +117,7 @@ func (l *linter) namespaceSelector(s *snapshot.Sequence, i int) labels.Selector 
 	if s.Spec.PodGroups[i].NamespaceSelector == nil {
 		return nil
 	}
-	selector, err := sequence.SelectorOf(s.Spec.PodGroups[i].NamespaceSelector)
+	selector, err := spec.Selector(s.Spec.PodGroups[i].NamespaceSelector)
 	if err != nil {
 		return nil
 	}
@@ -137,7 +138,7 @@ func (l *linter) namespaceLabels(name string) labels.Set {
 // none.
 func (l *linter) ownIn(s *snapshot.Sequence, i int) *template {
 	g := s.Spec.PodGroups[i]
-	selector, err := sequence.SelectorOf(g.PodSelector)
+	selector, err := spec.Selector(g.PodSelector)
 	if err != nil || g.PodSelector == nil {
 		return nil
 	}

@@ -9,12 +9,13 @@ import (
 	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/tools/podseqctl/snapshot"
 )
 
 // template is what makes pods that sequences may order, or one pod by itself.
 type template struct {
-	kind   sequence.WorkloadKind
+	kind   inventory.Kind
 	object metav1.Object
 	// pods are those that it makes, as far as they differ: those of a StatefulSet by their names, else one.
 	pods []*corev1.Pod
@@ -28,7 +29,7 @@ func (t *template) String() string {
 
 // path returns the path of a field of its pods in the object, such as spec.template.metadata.labels.
 func (t *template) path(field string) string {
-	if t.kind == sequence.KindPod {
+	if t.kind == inventory.KindPod {
 		return field
 	}
 	return "spec.template." + field
@@ -41,7 +42,7 @@ const maxOrdinals = 256
 // templates what happens to them when they are created.
 func templates(s *snapshot.Snapshot, prepare func(pod *corev1.Pod)) []*template {
 	var all []*template
-	for _, kind := range sequence.WorkloadKinds() {
+	for _, kind := range inventory.WorkloadKinds {
 		for _, object := range s.Workloads[kind.Kind] {
 			if !makesPods(kind, object) {
 				continue
@@ -50,7 +51,7 @@ func templates(s *snapshot.Snapshot, prepare func(pod *corev1.Pod)) []*template 
 			t := &template{kind: kind.Kind, object: object}
 			for _, name := range podNames(object) {
 				pod := podOf(object.GetNamespace(), name, spec)
-				if sequence.IsUnorderedHook(object.GetAnnotations()) {
+				if inventory.IsUnorderedHook(object.GetAnnotations()) {
 					pod.Annotations = object.GetAnnotations() // they count for the pods of a Job
 				}
 				prepare(pod)
@@ -61,7 +62,7 @@ func templates(s *snapshot.Snapshot, prepare func(pod *corev1.Pod)) []*template 
 	}
 	for _, pod := range s.Pods {
 		if metav1.GetControllerOfNoCopy(pod) == nil {
-			all = append(all, &template{kind: sequence.KindPod, object: pod, pods: []*corev1.Pod{pod}})
+			all = append(all, &template{kind: inventory.KindPod, object: pod, pods: []*corev1.Pod{pod}})
 		}
 	}
 	for _, t := range all {

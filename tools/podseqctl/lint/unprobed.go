@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/tools/podseqctl/snapshot"
 )
 
@@ -19,7 +19,7 @@ func (l *linter) unprobed(s *snapshot.Sequence, i int, members []*template) {
 	withoutLimit.UnprobedReady = 1
 	var unprobed []string
 	for _, t := range members {
-		if t.kind != sequence.KindJob && withoutLimit.MinReady(t.pods[0], &g) > 0 {
+		if t.kind != inventory.KindJob && withoutLimit.MinReady(t.pods[0], &g) > 0 {
 			unprobed = append(unprobed, t.String())
 		}
 	}

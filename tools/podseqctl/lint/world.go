@@ -14,6 +14,8 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/spec"
 	"example.com/podsequence/tools/podseqctl/snapshot"
 )
 
@@ -215,7 +217,7 @@ func (l *linter) problems(s *snapshot.Sequence) {
 // isRefused reports whether the namespace of the pods does not allow the sequence, so that it has no members whatever it selects.
 func (l *linter) isRefused(s *snapshot.Sequence) bool {
 	report, _ := l.Report(s)
-	return slices.ContainsFunc(report.Problems, func(problem sequence.Problem) bool {
+	return slices.ContainsFunc(report.Problems, func(problem spec.Problem) bool {
 		return problem.Reason == v1alpha1.ReasonNamespaceNotAllowed
 	})
 }
@@ -280,7 +282,7 @@ func (l *linter) shadowing(s *snapshot.Sequence, i int, members, selected []*tem
 
 // isOrdinalOf reports whether an earlier group names the pods of what is selected: when that has more pods, they are not there.
 func isOrdinalOf(s *snapshot.Sequence, selected []*template) bool {
-	if len(selected) == 0 || selected[0].kind != sequence.KindStatefulSet {
+	if len(selected) == 0 || selected[0].kind != inventory.KindStatefulSet {
 		return false
 	}
 	group, ok := placeIn(selected[0].places, s)
@@ -296,7 +298,7 @@ func (l *linter) amongFiles() string {
 
 // membersOf returns what makes members of a group, and what its selector selects.
 func (l *linter) membersOf(s *snapshot.Sequence, i int) (members, selected []*template) {
-	selector, err := sequence.SelectorOf(s.Spec.PodGroups[i].PodSelector)
+	selector, err := spec.Selector(s.Spec.PodGroups[i].PodSelector)
 	bySelector := err == nil && s.Spec.PodGroups[i].PodSelector != nil
 	for _, t := range l.templates {
 		if len(t.pods) > 0 && l.Config.IsOwn(t.pods[0]) {
@@ -344,9 +346,9 @@ func (l *linter) member(s *snapshot.Sequence, i int, t *template) {
 		return
 	}
 	switch {
-	case g.RequiredStatus == v1alpha1.RequireComplete && t.kind != sequence.KindJob && t.kind != sequence.KindPod:
+	case g.RequiredStatus == v1alpha1.RequireComplete && t.kind != inventory.KindJob && t.kind != inventory.KindPod:
 		l.add(s, Error, "Impossible", "%s requires status Complete, and the pods of %s never complete: set requiredStatus: Ready", s.Where(i), t)
-	case t.kind == sequence.KindJob && (g.RequiredStatus == "" || g.RequiredStatus == v1alpha1.RequireReady) && g.RequiredCondition == "":
+	case t.kind == inventory.KindJob && (g.RequiredStatus == "" || g.RequiredStatus == v1alpha1.RequireReady) && g.RequiredCondition == "":
 		l.add(s, Note, "JobNotAwaited", "later groups start when the pods of %[2]s are ready, not when it is complete: set requiredStatus: Complete in %[1]s if they need its result", s.Where(i), t)
 	}
 }
@@ -362,10 +364,10 @@ func (l *linter) minAvailable(s *snapshot.Sequence, i int, members []*template) 
 		expected += part.Expected
 	}
 	for _, t := range members {
-		if t.kind == sequence.KindPod {
+		if t.kind == inventory.KindPod {
 			expected++
 		}
-		if t.kind == sequence.KindDaemonSet && l.offline {
+		if t.kind == inventory.KindDaemonSet && l.offline {
 			return // it has as many pods as there are nodes
 		}
 	}

@@ -17,6 +17,8 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // clusterPodSequences is what messages call them.
@@ -36,7 +38,7 @@ func NewReader(core kubernetes.Interface, dynamic dynamic.Interface) *Reader {
 // Gather reads what has to do with the pods of a namespace: the sequences that order them, and the pods and workloads of all
 // namespaces that these order. all reads every sequence that there is, and what it orders.
 func (r *Reader) Gather(ctx context.Context, namespace string, all bool) (*Objects, error) {
-	g := gatherer{Reader: r, Objects: &Objects{Workloads: map[sequence.WorkloadKind][]metav1.Object{}, Complete: map[string]bool{}}}
+	g := gatherer{Reader: r, Objects: &Objects{Workloads: map[inventory.Kind][]metav1.Object{}, Complete: map[string]bool{}}}
 	if err := g.sequences(ctx, namespace); err != nil {
 		return nil, err
 	}
@@ -178,7 +180,7 @@ func (o *Objects) targets(of *Sequence, config sequence.Config) []string {
 		if group.NamespaceSelector == nil {
 			continue
 		}
-		selector, err := sequence.SelectorOf(group.NamespaceSelector)
+		selector, err := spec.Selector(group.NamespaceSelector)
 		if err != nil {
 			continue
 		}
@@ -272,7 +274,7 @@ func (g *gatherer) podsAndWorkloads(ctx context.Context, namespace string) error
 		}
 		return err
 	})
-	for _, kind := range sequence.WorkloadKinds() {
+	for _, kind := range inventory.WorkloadKinds {
 		list(string(kind.Kind)+"s", func() error { return g.workloads(ctx, namespace, kind) })
 	}
 	if err != nil {
@@ -293,7 +295,7 @@ func (g *gatherer) podsAndWorkloads(ctx context.Context, namespace string) error
 }
 
 // workloads reads those of one kind.
-func (g *gatherer) workloads(ctx context.Context, namespace string, kind sequence.WorkloadRow) error {
+func (g *gatherer) workloads(ctx context.Context, namespace string, kind inventory.WorkloadKind) error {
 	found, err := g.dynamic.Resource(kind.Resource).Namespace(namespace).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return err

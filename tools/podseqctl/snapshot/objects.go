@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/podsequence/pkg/podgroups"
-	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/inventory"
 )
 
 // Objects are what the API server said when it was asked.
@@ -19,7 +19,7 @@ type Objects struct {
 	Namespaces []*corev1.Namespace
 	Nodes      []*corev1.Node
 	Pods       []*corev1.Pod
-	Workloads  map[sequence.WorkloadKind][]metav1.Object
+	Workloads  map[inventory.Kind][]metav1.Object
 	PodGroups  []PodGroup
 	// PriorityClasses are those of files. Of a cluster its pods say what priority they have.
 	PriorityClasses []*schedulingv1.PriorityClass

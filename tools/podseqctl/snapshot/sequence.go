@@ -14,7 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/report"
+	"example.com/podsequence/pkg/sequence/spec"
 	"example.com/podsequence/tools/podseqctl/text"
 )
 
@@ -30,7 +31,7 @@ type Sequence struct {
 	// Unreadable says what of the stored object cannot be read.
 	Unreadable []string
 
-	stored sequence.Stored
+	stored spec.Stored
 }
 
 // NewSequence returns the sequence that is stored as the object.
@@ -38,21 +39,21 @@ func NewSequence(object *unstructured.Unstructured) (*Sequence, error) {
 	s := &Sequence{Object: object}
 	switch object.GetKind() {
 	case v1alpha1.PodSequenceKind.Kind:
-		s.stored = sequence.Read(object.Object)
+		s.stored = spec.Read(object.Object)
 		for _, part := range s.stored.Unreadable {
 			s.Unreadable = append(s.Unreadable, part.Message)
 		}
-		spec := s.stored.Spec
+		stored := s.stored.Spec
 		s.Spec = v1alpha1.ClusterPodSequenceSpec{
-			Scope: spec.Scope, SchedulingGateName: spec.SchedulingGateName, EnforcementMode: spec.Mode(),
-			Suspend: spec.Suspend, DryRun: spec.DryRun,
+			Scope: stored.Scope, SchedulingGateName: stored.SchedulingGateName, EnforcementMode: stored.Mode(),
+			Suspend: stored.Suspend, DryRun: stored.DryRun,
 		}
-		for _, group := range spec.PodGroups {
+		for _, group := range stored.PodGroups {
 			s.Spec.PodGroups = append(s.Spec.PodGroups, v1alpha1.ClusterPodGroup{PodGroup: group})
 		}
-		s.Status, s.Target = s.stored.Status, cmp.Or(spec.Namespace, object.GetNamespace())
+		s.Status, s.Target = s.stored.Status, cmp.Or(stored.Namespace, object.GetNamespace())
 	case v1alpha1.ClusterPodSequenceKind.Kind:
-		s.stored = sequence.ReadCluster(object.Object)
+		s.stored = spec.ReadCluster(object.Object)
 		for _, part := range s.stored.Unreadable {
 			s.Unreadable = append(s.Unreadable, part.Message)
 		}
@@ -84,7 +85,7 @@ func (s *Sequence) IsSuspended() bool {
 // State says what is special about the sequence, in the words of status.state. What the spec says is known before status repeats it.
 func (s *Sequence) State() string {
 	ready := meta.FindStatusCondition(s.Status.Conditions, v1alpha1.ConditionReady)
-	return sequence.State{
+	return report.State{
 		Refused:    ready != nil && ready.Reason == v1alpha1.ReasonNamespaceNotAllowed,
 		Suspended:  s.IsSuspended(),
 		DryRun:     s.Spec.DryRun,

@@ -14,6 +14,9 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/podgroups"
 	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/report"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // Snapshot is what there is at one moment.
@@ -83,7 +86,7 @@ func (s *Snapshot) feed() {
 		e.ReplaceWorkloads(kind, objects, version)
 	}
 	e.ReplacePods(s.Pods, version)
-	var stored, cluster []sequence.Stored
+	var stored, cluster []spec.Stored
 	for _, each := range s.Sequences {
 		switch _, unknown := s.unknown[each.Key()]; {
 		case unknown:
@@ -141,8 +144,15 @@ func (s *Snapshot) Member(of *Sequence, name string) *corev1.Pod {
 	return s.Pod(namespace, short)
 }
 
+// ReachedAt reports whether a pod says that it has reached what a group requires of its members, and since when, as far as it says.
+func ReachedAt(pod *corev1.Pod, group *v1alpha1.PodGroup) (at time.Time, reached bool) {
+	view := inventory.ViewPod(pod)
+	is := view.Reached(inventory.Requirement{Status: group.RequiredStatus, Condition: group.RequiredCondition})
+	return is.At.Time(), is.Done
+}
+
 // Report returns how far a sequence is, as the engine says; ok is false if the engine does not know it.
-func (s *Snapshot) Report(of *Sequence) (r sequence.Report, ok bool) {
+func (s *Snapshot) Report(of *Sequence) (r report.Report, ok bool) {
 	return s.engine.Report(of.Key())
 }
 
@@ -172,7 +182,7 @@ func (s *Snapshot) Outdated(pod *corev1.Pod) string { return s.engine.Outdated(p
 func (s *Snapshot) Stray(pod *corev1.Pod) string { return s.engine.Stray(pod) }
 
 // AwaitsSequence reports whether a pod waits for a sequence that does not exist, and why. One that was not read wholly exists.
-func (s *Snapshot) AwaitsSequence(pod *corev1.Pod) (why sequence.Decision, awaits bool) {
+func (s *Snapshot) AwaitsSequence(pod *corev1.Pod) (why report.Decision, awaits bool) {
 	why = s.engine.Decide(pod)
 	return why, why.AwaitsSequence() && s.sequences[why.Sequence] == nil
 }
@@ -211,7 +221,7 @@ func (s *Snapshot) Blocking(of *Sequence, group int) []int {
 // Owned returns the pods that a workload owns; those of a Deployment belong to its ReplicaSets.
 func (s *Snapshot) Owned(workload metav1.Object) []*corev1.Pod {
 	pods := slices.Clone(s.owned[workload.GetUID()])
-	for _, set := range s.Workloads[sequence.KindReplicaSet] {
+	for _, set := range s.Workloads[inventory.KindReplicaSet] {
 		if metav1.IsControlledBy(set, workload) {
 			pods = append(pods, s.owned[set.GetUID()]...)
 		}
@@ -221,7 +231,7 @@ func (s *Snapshot) Owned(workload metav1.Object) []*corev1.Pod {
 }
 
 // Workload returns a workload; nil if there is none.
-func (s *Snapshot) Workload(kind sequence.WorkloadKind, namespace, name string) metav1.Object {
+func (s *Snapshot) Workload(kind inventory.Kind, namespace, name string) metav1.Object {
 	for _, object := range s.Workloads[kind] {
 		if object.GetNamespace() == namespace && object.GetName() == name {
 			return object
@@ -233,7 +243,7 @@ func (s *Snapshot) Workload(kind sequence.WorkloadKind, namespace, name string) 
 // ReplicaSetsOf returns the ReplicaSets of a Deployment.
 func (s *Snapshot) ReplicaSetsOf(deployment metav1.Object) []metav1.Object {
 	var sets []metav1.Object
-	for _, set := range s.Workloads[sequence.KindReplicaSet] {
+	for _, set := range s.Workloads[inventory.KindReplicaSet] {
 		if metav1.IsControlledBy(set, deployment) {
 			sets = append(sets, set)
 		}
@@ -276,7 +286,7 @@ func (s *Snapshot) PodGroupMinimum(reference podgroups.Reference) (minimum int, 
 func (s *Snapshot) MembersByGroup(of *Sequence) [][]*corev1.Pod {
 	members := make([][]*corev1.Pod, len(of.Spec.PodGroups))
 	for _, pod := range s.Pods {
-		if sequence.IsReplaced(pod) {
+		if inventory.IsReplaced(pod) {
 			continue
 		}
 		for _, place := range s.Places(pod) {

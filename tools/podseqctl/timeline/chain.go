@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/tools/podseqctl/snapshot"
 )
 
@@ -65,10 +65,10 @@ func (t *Timeline) pod(at place) *Pod { return &t.Groups[at.group].Pods[at.pod] 
 // did.
 func ordinalOf(world *snapshot.Snapshot, pod *corev1.Pod) (set string, ordinal int, ordered bool) {
 	owner := metav1.GetControllerOfNoCopy(pod)
-	if owner == nil || owner.Kind != string(sequence.KindStatefulSet) {
+	if owner == nil || owner.Kind != string(inventory.KindStatefulSet) {
 		return "", 0, false
 	}
-	object, ok := world.Workload(sequence.KindStatefulSet, pod.Namespace, owner.Name).(*appsv1.StatefulSet)
+	object, ok := world.Workload(inventory.KindStatefulSet, pod.Namespace, owner.Name).(*appsv1.StatefulSet)
 	if !ok || object.Spec.PodManagementPolicy == appsv1.ParallelPodManagement {
 		return "", 0, false
 	}

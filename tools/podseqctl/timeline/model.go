@@ -12,7 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/tools/podseqctl/snapshot"
 )
 
@@ -153,13 +153,13 @@ func boundAt(pod *corev1.Pod) *time.Time {
 // readyAt returns since when a pod has what its group requires; nil if it has not.
 func readyAt(pod *corev1.Pod, group *v1alpha1.PodGroup) *time.Time {
 	if group.RequiredCondition != "" || group.RequiredStatus == v1alpha1.RequireStarted {
-		at, reached := sequence.ReachedAt(pod, group)
+		at, reached := snapshot.ReachedAt(pod, group)
 		if !reached {
 			return nil
 		}
 		return later(&at, pod.CreationTimestamp.Time)
 	}
-	if sequence.HasSucceeded(pod) {
+	if inventory.HasSucceeded(pod) {
 		last := pod.CreationTimestamp.Time
 		for _, status := range pod.Status.ContainerStatuses {
 			if ended := status.State.Terminated; ended != nil && ended.FinishedAt.After(last) {
@@ -169,7 +169,7 @@ func readyAt(pod *corev1.Pod, group *v1alpha1.PodGroup) *time.Time {
 		return &last
 	}
 	c := condition(pod, corev1.PodReady)
-	if sequence.HasFailed(pod) || group.RequiredStatus == v1alpha1.RequireComplete || c == nil || c.Status != corev1.ConditionTrue {
+	if inventory.HasFailed(pod) || group.RequiredStatus == v1alpha1.RequireComplete || c == nil || c.Status != corev1.ConditionTrue {
 		return nil
 	}
 	return &c.LastTransitionTime.Time
