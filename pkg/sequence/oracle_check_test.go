@@ -40,7 +40,7 @@ func (c *comparison) checkPods() error {
 			if len(got) == 0 && !answer.held {
 				placement.NoteRefusal(open, c.oracle.now)
 			}
-			if !got.IsSuperset(answer.open) || (len(placement.Needs()) == 1 && got.Len() > answer.open.Len()) {
+			if !got.IsSuperset(answer.open) || (len(placement.needs) == 1 && got.Len() > answer.open.Len()) {
 				return fmt.Errorf("%s: the nodes for it are %v, want %v", p.Name, sets.List(got), sets.List(answer.open))
 			}
 			if isRefused := got.Len() == 0 && c.before.nodes.Len() > 0; (open.Why != "") != isRefused {

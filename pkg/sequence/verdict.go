@@ -399,22 +399,13 @@ func (p *publishedPod) inVain() time.Time {
 	return time.Time{}
 }
 
-// Need is a pod's place in a sequence of node scope that keeps it from some nodes.
-type Need struct {
-	Sequence types.NamespacedName
-	Group    int // 0-based
-}
-
-// Needs are the same, and in the same order, for pods that sequences keep from the same nodes.
-func (p *Placement) Needs() []Need {
-	if p == nil {
-		return nil
-	}
-	needs := make([]Need, len(p.needs))
+// Signature is the same for pods that sequences keep from the same nodes.
+func (p *Placement) Signature() string {
+	places := make([]string, len(p.needs))
 	for i, m := range p.needs {
-		needs[i] = Need{m.sequence.Key, m.group}
+		places[i] = fmt.Sprintf("%s/%d", m.sequence.Key, m.group)
 	}
-	return needs
+	return strings.Join(places, " ")
 }
 
 // ReportWhenSeen makes the engine report the release of this pod once it knows the pod: the caller holds it.

@@ -55,7 +55,7 @@ func ofPlugin() []mutant {
 			"a pod out of back-off is not asked about", plugin, ""},
 		{pluginPath + "podsequence.go", "\tif !status.IsSuccess() {\n\t\tpl.holder.requeue(klog.FromContext(ctx), pod)\n", "\tif !status.IsSuccess() {\n\t\t_ = klog.FromContext(ctx)\n",
 			"a pod whose node closed in its cycle waits for five minutes", plugin, ""},
-		{pluginPath + "podsequence.go", "return pl.holder.sign(pod), nil", "return nil, fwk.NewStatus(fwk.Unschedulable)",
+		{pluginPath + "podsequence.go", "\treturn nil, nil\n}\n\n// EventsToRegister", "\treturn nil, fwk.NewStatus(fwk.Unschedulable)\n}\n\n// EventsToRegister",
 			"the profile loses batching", plugin, ""},
 		{pluginPath + "bind.go", "if !status.IsSuccess() {\n\t\treturn \"\", status\n\t}\n\t// Not what", "if !status.IsSuccess() && unbound == nil {\n\t\treturn \"\", status\n\t}\n\t// Not what",
 			"a pod that must wait since its node was chosen is bound", plugin, ""},

@@ -116,20 +116,3 @@ func (h *holder) mayUse(pod *v1.Pod, node *v1.Node) bool {
 	d, _ := found.OpenAs(node)
 	return !d.Held
 }
-
-// signature is what the pod's node scope looks like to the scheduler's batching.
-type signature struct {
-	Sequence string
-	Group    int
-}
-
-func (h *holder) sign(pod *v1.Pod) []fwk.SignFragment {
-	var parts []signature
-	for _, n := range h.placement(pod).Needs() {
-		parts = append(parts, signature{n.Sequence.String(), n.Group})
-	}
-	if len(parts) == 0 {
-		return nil
-	}
-	return []fwk.SignFragment{{Key: Name, Value: parts}}
-}

@@ -112,7 +112,10 @@ func (pl *PodSequence) Unreserve(context.Context, fwk.CycleState, *v1.Pod, strin
 // SignPod says from which nodes sequences keep the pod. Whether it may be scheduled at all PreFilter asks for each pod by itself.
 // Without this method the profile would lose batching for all its pods.
 func (pl *PodSequence) SignPod(_ context.Context, pod *v1.Pod) ([]fwk.SignFragment, *fwk.Status) {
-	return pl.holder.sign(pod), nil
+	if found := pl.holder.placement(pod); found != nil {
+		return []fwk.SignFragment{{Key: Name, Value: found.Signature()}}, nil
+	}
+	return nil, nil
 }
 
 // EventsToRegister returns the events that release a pod of which the holder does not know better. All others it knows
