@@ -1,11 +1,6 @@
 package sequence
 
-import (
-	"iter"
-	"maps"
-	"slices"
-	"time"
-)
+import "time"
 
 // settle works out what the transaction changed, and publishes it. What differs from what was published is reported.
 //
@@ -170,16 +165,8 @@ func (k *knowledge) settleDomain(c *Changes, d dirtyDomain) {
 		return // its pods are looked at by themselves
 	}
 	for i := range (before.Released ^ now.Released).All() {
-		members := d.peek(i).members
-		k.settlePods(c, maps.Keys(members), len(members))
-	}
-}
-
-// settlePods is settlePod for pods of which most often all are released if one is.
-func (k *knowledge) settlePods(c *Changes, pods iter.Seq[*pod], count int) {
-	for p := range pods {
-		if k.settlePod(c, p); len(c.Released) == 1 {
-			c.Released = slices.Grow(c.Released, count)
+		for p := range d.peek(i).members {
+			k.settlePod(c, p)
 		}
 	}
 }
