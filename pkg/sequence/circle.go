@@ -30,7 +30,7 @@ func (e *Engine) Circle(key types.NamespacedName) Circle {
 	defer e.mu.RUnlock()
 
 	s := e.sequences[key]
-	if s == nil || s.PerNode || s.refused() || !e.sharesNamespaces(s) {
+	if s == nil || s.PerNode || s.refused() {
 		return Circle{}
 	}
 	search := circleSearch{knowledge: e.knowledge, pods: mostPodsInCircles}
@@ -40,17 +40,6 @@ func (e *Engine) Circle(key types.NamespacedName) Circle {
 		}
 	}
 	return Circle{}
-}
-
-// sharesNamespaces reports whether other sequences count where this one does. Most sequences have a namespace for themselves, and their
-// pods need not be looked at.
-func (k *knowledge) sharesNamespaces(s *sequence) bool {
-	for name := range s.groupsByNamespace {
-		if ns := k.namespaces[name]; ns != nil && len(ns.sequences) > 1 {
-			return true
-		}
-	}
-	return false
 }
 
 // mostPodsInCircles bounds how many pods are looked at for one answer: a ClusterPodSequence may lead to all pods of the cluster.
