@@ -1,7 +1,7 @@
 package inventory
 
 import (
-	"iter"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -94,20 +94,6 @@ func startedAt(p *corev1.Pod) time.Time {
 	return last
 }
 
-// allAttained returns since when the pod has what few groups ask for, by condition; that it has started is the empty one.
-func (p *Pod) allAttained() iter.Seq2[string, Timestamp] {
-	return func(yield func(string, Timestamp) bool) {
-		if p.hasStarted && !yield("", p.started) || p.conditions == nil {
-			return
-		}
-		for i, condition := range *p.conditions.types {
-			if !yield(condition, p.conditions.attained[i]) {
-				return
-			}
-		}
-	}
-}
-
 // Reached returns whether, and since when, the pod has what is required of it. What succeeded did its work: the end of its node does not
 // take that back.
 func (p *Pod) Reached(required Requirement) Reached {
@@ -129,17 +115,26 @@ func (p *Pod) notBeforeNode(at Timestamp) Timestamp {
 // reachedAnywhere is Reached on any node.
 func (p *Pod) reachedAnywhere(required Requirement) Reached {
 	switch {
-	case !required.IsCommon():
-		for condition, at := range p.allAttained() {
-			if condition == required.Condition {
-				return Reached{Done: true, At: at}
-			}
-		}
-		return Reached{}
+	case required.Condition != "":
+		return p.conditions.reached(required.Condition)
+	case required.Status == v1alpha1.RequireStarted:
+		return Reached{Done: p.hasStarted, At: p.started}
 	case required.Status == v1alpha1.RequireComplete:
 		return Reached{Done: p.Succeeded, At: p.ReadyAt}
 	}
 	return Reached{Done: p.Ready, At: p.ReadyAt}
+}
+
+// reached returns whether, and since when, a condition is True.
+func (c *conditions) reached(condition string) Reached {
+	if c == nil {
+		return Reached{}
+	}
+	i := slices.Index(*c.types, condition)
+	if i < 0 {
+		return Reached{}
+	}
+	return Reached{Done: true, At: c.attained[i]}
 }
 
 // FollowNode notes whether the pod's node exists, and when it was created, see Reached, and shares its name. node is nil while it is not known; exists reports
