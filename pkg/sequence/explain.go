@@ -39,9 +39,7 @@ func (e *Engine) Places(object *corev1.Pod) []Place {
 			Governed: e.settings.governs(p, m.sequence),
 		})
 	}
-	slices.SortFunc(places, func(a, b Place) int {
-		return cmp.Or(cmp.Compare(a.Sequence.Namespace, b.Sequence.Namespace), cmp.Compare(a.Sequence.Name, b.Sequence.Name))
-	})
+	slices.SortFunc(places, func(a, b Place) int { return compareKeys(a.Sequence, b.Sequence) })
 	return places
 }
 

@@ -15,12 +15,8 @@ func (k *knowledge) reviewHook(w *workload, tx *transaction) {
 		}
 		facts := *p.Pod
 		facts.OfHook = !facts.OfHook
-		view := &pod{Pod: &facts, unbound: bound}
-		if !view.Bound() {
-			view.unbound = &unbound{}
-		}
 		p.markDirty(tx)
-		k.update(ns, p, view, true, tx)
+		k.update(ns, p, withFacts(facts), true, tx)
 		p.recordProofs(tx)
 		tx.entered = append(tx.entered, p)
 	}

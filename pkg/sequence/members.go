@@ -26,7 +26,7 @@ func (k *knowledge) addMembers(s *sequence, name string, groups spec.NamespaceGr
 // removeMembers undoes addMembers.
 func (k *knowledge) removeMembers(s *sequence, name string, affected map[*pod]struct{}, tx *transaction) {
 	for _, p := range k.namespaces[name].pods {
-		if p.isMemberOf(s) {
+		if _, is := p.membershipIn(s); is {
 			affected[p] = struct{}{}
 			tx.markDirty(s.domainOf(p))
 			k.drop(p, s, tx)

@@ -25,8 +25,10 @@ func (p *pod) setMemberships(memberships []membership) {
 }
 
 // viewPod is the pod as the engine has not entered it yet.
-func viewPod(object *corev1.Pod) *pod {
-	facts := inventory.ViewPod(object)
+func viewPod(object *corev1.Pod) *pod { return withFacts(inventory.ViewPod(object)) }
+
+// withFacts is viewPod for facts that are known.
+func withFacts(facts inventory.Pod) *pod {
 	view := &pod{Pod: &facts, unbound: bound}
 	if !view.Bound() {
 		view.unbound = &unbound{}
@@ -46,16 +48,6 @@ func (p *pod) inheritFrom(before *pod) {
 	if before.Pin() != p.Pin() {
 		p.opened++
 	}
-}
-
-// isMemberOf reports whether the pod belongs to a sequence.
-func (p *pod) isMemberOf(s *sequence) bool {
-	for _, m := range p.memberships() {
-		if m.sequence == s {
-			return true
-		}
-	}
-	return false
 }
 
 // place works out the pod's memberships from its name and labels.

@@ -17,14 +17,10 @@ func (d *domain) progressFacts() progress.Domain {
 
 // Readiness returns how far a group is by itself.
 func (d *domain) Readiness(i int) progress.Readiness {
-	r := progress.Readiness{Elsewhere: !d.applies(d.sequence.groups[i]), NeedsNothing: d.needsNothing(i)}
-	if state := d.find(i); state != nil {
-		r.Satisfied, r.Since = state.satisfied, state.since
-	} else if r.NeedsNothing {
-		r.Satisfied, r.Since = true, d.watchedSince(i)
+	return progress.Readiness{
+		Elsewhere: !d.applies(d.sequence.groups[i]), NeedsNothing: d.needsNothing(i), Satisfied: d.looksSatisfied(i), Since: d.since(i),
+		Unfinished: d.Completed.Has(i) && d.isUnfinished(i),
 	}
-	r.Unfinished = d.Completed.Has(i) && d.isUnfinished(i)
-	return r
 }
 
 // isUnfinished reports whether something of a group is there that has not completed, or failed and is gone.
