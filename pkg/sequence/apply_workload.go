@@ -11,24 +11,14 @@ import (
 	"example.com/podsequence/pkg/sequence/readiness"
 )
 
-// prepareWorkloads reads the workloads of one kind from a list of them, before the lock is taken.
-func (k *knowledge) prepareWorkloads(kind inventory.Kind, objects []metav1.Object) []*workload {
-	views := make([]*workload, 0, len(objects))
+// replaceWorkloads enters all workloads of one kind that there are.
+func (k *knowledge) replaceWorkloads(kind inventory.Kind, objects []metav1.Object, tx *transaction) {
+	present := make(map[types.UID]struct{}, len(objects))
 	for _, object := range objects {
 		if view := viewWorkload(object); view != nil && view.Kind == kind {
-			k.prepareDue(view)
-			views = append(views, view)
+			present[view.UID] = struct{}{}
+			k.applyWorkload(view, tx)
 		}
-	}
-	return views
-}
-
-// replaceWorkloads enters all workloads of one kind that there are.
-func (k *knowledge) replaceWorkloads(kind inventory.Kind, views []*workload, tx *transaction) {
-	present := make(map[types.UID]struct{}, len(views))
-	for _, view := range views {
-		present[view.UID] = struct{}{}
-		k.applyWorkload(view, tx)
 	}
 	for uid, w := range k.workloads.byUID {
 		if _, ok := present[uid]; !ok && w.Kind == kind {
@@ -55,6 +45,9 @@ func (k *knowledge) applyWorkload(view *workload, tx *transaction) {
 		view.changedAs = old.changedAs
 	}
 	if old != nil && old.SamePods(&view.Workload) {
+		if old.due != nil && old.Generation != view.Generation {
+			view.due = k.nodes.dueOn(view)
+		}
 		k.workloads.refresh(old, view, tx)
 		return
 	}
@@ -97,7 +90,7 @@ func (all *workloads) refresh(w, view *workload, tx *transaction) {
 		markPods(all.podsOf(w), tx)
 	}
 	if w.due == nil {
-		w.due = due // unchanged, see prepareDue
+		w.due = due // unchanged
 	} else {
 		w.markDueDirty(due, tx)
 	}

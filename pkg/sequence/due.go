@@ -1,32 +1,9 @@
 package sequence
 
-import (
-	"k8s.io/apimachinery/pkg/labels"
-
-	"example.com/podsequence/pkg/sequence/inventory"
-	"example.com/podsequence/pkg/sequence/readiness"
-)
+import "example.com/podsequence/pkg/sequence/readiness"
 
 // A DaemonSet is due on the nodes where it should have a pod. That is only kept of DaemonSets that some sequence of scope Node
 // selects.
-
-// prepareDue works out, before the lock is taken, on which nodes a DaemonSet should run, if any sequence of node scope may
-// ask and the answer may have changed. Writers come one at a time, so what they read stays as it is.
-func (k *knowledge) prepareDue(view *workload) {
-	if view.Kind != inventory.KindDaemonSet || len(k.perNode) == 0 {
-		return
-	}
-	old := k.workloads.byUID[view.UID]
-	if old != nil && old.due != nil && old.Object.GetGeneration() == view.Object.GetGeneration() {
-		return
-	}
-	for s := range k.perNode {
-		if _, ok := s.GroupOfTemplate(view.Namespace, labels.Set(view.Labels), s.groupsByNamespace[view.Namespace]); ok {
-			view.due = k.nodes.dueOn(view)
-			return
-		}
-	}
-}
 
 // dueOn are the nodes on which a DaemonSet should have a pod.
 func (all *nodes) dueOn(w *workload) map[string]struct{} {

@@ -12,29 +12,17 @@ import (
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
-// settleAfter enters one event, and returns what that changed.
-func (e *Engine) settleAfter(enter func() *transaction) Changes {
-	e.enter.Lock()
-	defer e.enter.Unlock()
+// settleAt enters an event of a version, and returns what that changed.
+func (e *Engine) settleAt(version string, enter func(*transaction)) Changes {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.settle(enter())
-}
-
-// settleAt is settleAfter for an event of a version.
-func (e *Engine) settleAt(version string, enter func(*transaction)) Changes {
-	return e.settleAfter(func() *transaction {
-		tx := e.begin(version)
-		enter(tx)
-		return tx
-	})
+	tx := e.begin(version)
+	enter(tx)
+	return e.settle(tx)
 }
 
 // ApplyPod tells the engine of a pod that was added or changed. A version older than the one it has is ignored.
 func (e *Engine) ApplyPod(object *corev1.Pod) Changes {
-	e.enter.Lock()
-	defer e.enter.Unlock()
-
 	view := viewPod(object)
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -55,14 +43,7 @@ func (e *Engine) RemovePod(object *corev1.Pod) Changes {
 // ReplacePods tells the engine of all pods there are. It is one step: in between, pods would look as they never were
 // together, and a group might seem ready. version is that of the list.
 func (e *Engine) ReplacePods(objects []*corev1.Pod, version string) Changes {
-	e.enter.Lock()
-	defer e.enter.Unlock()
-	e.mu.Lock()
-	defer e.mu.Unlock()
-
-	tx := e.begin(version)
-	e.replacePods(objects, tx)
-	changes := e.settle(tx)
+	changes := e.settleAt(version, func(tx *transaction) { e.replacePods(objects, tx) })
 	e.unseen.listed(version) // what it has is published
 	return changes
 }
@@ -117,19 +98,11 @@ func (e *Engine) ReplaceClusterSequences(objects []spec.Stored, version string) 
 // ApplyWorkload tells the engine of a Deployment, ReplicaSet, ReplicationController, StatefulSet, DaemonSet or Job that
 // was added or changed. A version older than the one it has is ignored, as is an object of another kind.
 func (e *Engine) ApplyWorkload(object metav1.Object) Changes {
-	e.enter.Lock()
-	defer e.enter.Unlock()
-
 	view := viewWorkload(object)
 	if view == nil {
 		return Changes{}
 	}
-	e.prepareDue(view) // may take a while: nobody who asks waits for it
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	tx := e.begin(view.ResourceVersion)
-	e.applyWorkload(view, tx)
-	return e.settle(tx)
+	return e.settleAt(view.ResourceVersion, func(tx *transaction) { e.applyWorkload(view, tx) })
 }
 
 // RemoveWorkload tells the engine that a workload is gone.
@@ -139,15 +112,7 @@ func (e *Engine) RemoveWorkload(object metav1.Object) Changes {
 
 // ReplaceWorkloads tells the engine of all workloads of one kind that there are at a version, in one step.
 func (e *Engine) ReplaceWorkloads(kind inventory.Kind, objects []metav1.Object, version string) Changes {
-	e.enter.Lock()
-	defer e.enter.Unlock()
-
-	views := e.prepareWorkloads(kind, objects) // may take a while: nobody who asks waits for it
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	tx := e.begin(version)
-	e.replaceWorkloads(kind, views, tx)
-	return e.settle(tx)
+	return e.settleAt(version, func(tx *transaction) { e.replaceWorkloads(kind, objects, tx) })
 }
 
 // ApplyNode tells the engine of a node that was added or changed. A version older than the one it has is ignored.
@@ -157,11 +122,7 @@ func (e *Engine) ApplyNode(object *corev1.Node) Changes {
 
 // RemoveNode tells the engine that a node is gone.
 func (e *Engine) RemoveNode(name string) Changes {
-	return e.settleAfter(func() *transaction {
-		tx := e.begin("")
-		e.removeNode(name, tx)
-		return tx
-	})
+	return e.settleAt("", func(tx *transaction) { e.removeNode(name, tx) })
 }
 
 // ReplaceNodes tells the engine of all nodes there are at a version, in one step.
@@ -187,8 +148,6 @@ func (e *Engine) ReplaceNamespaces(objects []*corev1.Namespace, version string) 
 // Tick tells the engine what time it is: waits and time-outs that are over take effect. Times in the future, of which the
 // API may tell when clocks differ, count as this time. It must not run backwards.
 func (e *Engine) Tick(now time.Time) Changes {
-	e.enter.Lock()
-	defer e.enter.Unlock()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
@@ -208,8 +167,8 @@ func (e *Engine) Tick(now time.Time) Changes {
 
 // NextWake returns when Tick will next change something by itself; zero if nothing waits for time to pass.
 func (e *Engine) NextWake() time.Time {
-	e.enter.Lock()
-	defer e.enter.Unlock()
+	e.mu.RLock()
+	defer e.mu.RUnlock()
 	return e.nextWake()
 }
 
@@ -220,8 +179,6 @@ func (k *knowledge) nextWake() time.Time {
 // Everything returns what the engine would have reported had it come to know all it knows in one step: every pod that may be
 // scheduled, every pod that must wait, every sequence.
 func (e *Engine) Everything() Changes {
-	e.enter.Lock()
-	defer e.enter.Unlock()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 
@@ -241,8 +198,7 @@ func (e *Engine) Everything() Changes {
 
 // KindInstalled tells the engine whether the kind PodSequence is installed. Until it is told, the kind is.
 func (e *Engine) KindInstalled(installed bool) Changes {
-	return e.settleAfter(func() *transaction {
-		tx := e.begin("")
+	return e.settleAt("", func(tx *transaction) {
 		if e.published.existing.uninstalled.Swap(!installed) == installed {
 			for name := range e.namespaces {
 				for _, p := range e.namespaces.pods(name) {
@@ -252,6 +208,5 @@ func (e *Engine) KindInstalled(installed bool) Changes {
 				}
 			}
 		}
-		return tx
 	})
 }

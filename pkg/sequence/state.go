@@ -15,7 +15,7 @@ import (
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
-// knowledge is what the API server last said, and what follows from it. The Engine's locks see to it that one event at a time changes it,
+// knowledge is what the API server last said, and what follows from it. The Engine's lock sees to it that one event at a time changes it,
 // and that nobody looks at it meanwhile, except at what says that it waits for no event: published, unseen, and the settings.
 //
 // Each of its parts has one job, and none has another. What needs several of them is a method of knowledge: to enter what changed, to
@@ -194,11 +194,10 @@ func newUnplaced(nodes *nodes) unplaced {
 // Engine takes in what the API server says of PodSequences, pods, nodes and the workloads that make pods, event by event, and
 // publishes what that changes. It is safe for concurrent use.
 //
-// Events come one at a time, by enter. Whoever asks waits for the event that is under way, by mu. The scheduler does not ask: it
+// Events come one at a time. Whoever asks waits for the event that is under way, by mu. The scheduler does not ask: it
 // reads what is published, see Verdict, and waits for nothing. No lock is held while calling out.
 type Engine struct {
-	enter sync.Mutex // held by whoever changes anything
-	mu    sync.RWMutex
+	mu sync.RWMutex
 	*knowledge
 }
 
