@@ -60,7 +60,7 @@ func (k *knowledge) applySequence(stored spec.Stored, tx *transaction) {
 
 // compile returns the sequence that is to take the place of old, which may be nil.
 func (k *knowledge) compile(stored spec.Stored, old *sequence) *sequence {
-	compiled := spec.CompileAt(stored, k.settings.GatePrefixes, k.now).InstalledIn(k.settings.InstallationNamespace)
+	compiled := spec.Compile(stored, k.settings.GatePrefixes, k.now).InstalledIn(k.settings.InstallationNamespace)
 	next := newSequence(compiled, stored)
 	k.consents.checkConsent(next, old, k.now)
 	return next

@@ -34,7 +34,7 @@ func released(pod *corev1.Pod, ps *v1alpha1.PodSequence, group int) *corev1.Pod 
 // releasedBy is released for a sequence of either kind.
 func releasedBy(pod *corev1.Pod, stored spec.Stored, group int) *corev1.Pod {
 	pod.Annotations = map[string]string{
-		v1alpha1.ReleasedAnnotation: fmt.Sprintf("%s %s", pod.UID, spec.Compile(stored, nil).ProofMark(group)),
+		v1alpha1.ReleasedAnnotation: fmt.Sprintf("%s %s", pod.UID, spec.Compile(stored, nil, time.Time{}).ProofMark(group)),
 	}
 	return pod
 }
@@ -295,7 +295,7 @@ func TestLiftPatchNamesTheUIDAndOnlyTheseGates(t *testing.T) {
 func TestStatusTimes(t *testing.T) {
 	created := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	now := created.Add(time.Minute)
-	hash := spec.Compile(spec.Stored{PodSequence: shop().Obj()}, nil).Groups[0].Hash
+	hash := spec.Compile(spec.Stored{PodSequence: shop().Obj()}, nil, time.Time{}).Groups[0].Hash
 	tests := map[string]struct {
 		readyAt       time.Time // zero: the group is not ready, but a pod of the next one is bound
 		before        v1alpha1.GroupStatus

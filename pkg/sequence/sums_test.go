@@ -241,7 +241,7 @@ func readySinceAnew(e *Engine, d *domain, i int) time.Time {
 			switch {
 			case d.isNode(), byName, part == nil && !owner.unseen:
 				times = append(times, d.countsIn(p, i).since.Time())
-			case part != nil && readiness.Expects(&part.workload.Workload, p.Pod, owner.revision):
+			case part != nil && readiness.CountsPods(&part.workload.Workload) && part.workload.IsUpToDate(owner.revision) && part.workload.Wants(p.Pod):
 				byDemand[part] = append(byDemand[part], d.countsIn(p, i).since.Time())
 			}
 		}

@@ -113,8 +113,3 @@ func (d Demand) ReadyWhereDue() int {
 // CountsPods reports whether the workload says what to expect: a Deployment speaks for its ReplicaSets, and of a CronJob's
 // Jobs only the newest counts.
 func CountsPods(w *inventory.Workload) bool { return w.Counts() && !w.Superseded }
-
-// Expects reports whether a pod that the workload owns is one of those that it should have now.
-func Expects(w *inventory.Workload, p *inventory.Pod, revision string) bool {
-	return CountsPods(w) && w.IsUpToDate(revision) && w.Wants(p)
-}

@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -148,7 +149,7 @@ spec:
 			}
 			require.Empty(t, object.Unreadable)
 			var got, want []string
-			for _, g := range Compile(object, nil).Groups {
+			for _, g := range Compile(object, nil, time.Time{}).Groups {
 				got = append(got, g.Hash)
 			}
 			for _, hash := range test.want() {

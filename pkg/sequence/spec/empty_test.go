@@ -2,6 +2,7 @@ package spec
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 )
@@ -13,7 +14,7 @@ func TestEmptyMeansAbsent(t *testing.T) {
 		for field, value := range rest {
 			spec[field] = value
 		}
-		return Compile(Read(map[string]any{"metadata": map[string]any{"namespace": "shop", "name": "shop"}, "spec": spec}), []string{"podsequence.example.com/"})
+		return Compile(Read(map[string]any{"metadata": map[string]any{"namespace": "shop", "name": "shop"}, "spec": spec}), []string{"podsequence.example.com/"}, time.Time{})
 	}
 	selector := map[string]any{"matchLabels": map[string]any{"tier": "db"}}
 	absent := compiled(map[string]any{"podSelector": selector}, nil)

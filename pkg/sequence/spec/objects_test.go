@@ -22,7 +22,7 @@ func certificate(name, until string) v1alpha1.ObjectReference {
 }
 
 func TestAGroupMayHaveObjectsAndNoMembers(t *testing.T) {
-	s := Compile(waitingFor(certificate("a", ""), certificate("a", "Current"), certificate("a", "Ready")), nil)
+	s := Compile(waitingFor(certificate("a", ""), certificate("a", "Current"), certificate("a", "Ready")), nil, time.Time{})
 	assert.True(t, s.Groups[0].WithoutMembers)
 	assert.Equal(t, []v1alpha1.ObjectReference{certificate("a", "Current"), certificate("a", "Ready")}, s.Groups[0].Objects)
 	for _, problem := range s.Problems {
@@ -33,21 +33,21 @@ func TestAGroupMayHaveObjectsAndNoMembers(t *testing.T) {
 func TestAPodSequenceWaitsForObjectsOfItsOwnNamespaceOnly(t *testing.T) {
 	elsewhere := certificate("a", "")
 	elsewhere.Namespace = "other"
-	s := Compile(waitingFor(elsewhere), nil)
+	s := Compile(waitingFor(elsewhere), nil, time.Time{})
 	assert.True(t, s.Groups[0].Unreadable, "it must not count as ready")
 	require.NotEmpty(t, s.Problems)
 	assert.Contains(t, s.Problems[len(s.Problems)-1].Message, `remove namespace "other"`)
 
 	cluster := &v1alpha1.ClusterPodSequence{}
 	cluster.Spec.PodGroups = []v1alpha1.ClusterPodGroup{{PodGroup: v1alpha1.PodGroup{Objects: []v1alpha1.ObjectReference{elsewhere}}}}
-	of := Compile(OfCluster(cluster), nil)
+	of := Compile(OfCluster(cluster), nil, time.Time{})
 	assert.False(t, of.Groups[0].Unreadable)
 	assert.False(t, of.SelectsNamespaces())
 }
 
 func TestOfObjectsOnlyTheirSetDefinesAGroup(t *testing.T) {
 	hash := func(objects ...v1alpha1.ObjectReference) string {
-		return Compile(waitingFor(objects...), nil).Groups[0].Hash
+		return Compile(waitingFor(objects...), nil, time.Time{}).Groups[0].Hash
 	}
 	a, b := certificate("a", ""), certificate("b", "Ready")
 	assert.Equal(t, hash(a, b), hash(b, certificate("a", "Current"), a))

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -18,7 +19,7 @@ func graph(groups ...v1alpha1.PodGroup) *Sequence {
 		g.Pods = []string{"pod-of-" + g.Name}
 		w.Group(g)
 	}
-	return Compile(Stored{PodSequence: w.Obj()}, []string{"g"})
+	return Compile(Stored{PodSequence: w.Obj()}, []string{"g"}, time.Time{})
 }
 
 func after(name string, groups ...string) v1alpha1.PodGroup {
@@ -89,7 +90,7 @@ func TestHashesOfAListStay(t *testing.T) {
 	w := MakeSequence("shop", "backend").Pods("One", "a", "b").Label("Two", "app", "web").Complete().Pods("Three", "c").MinAvailable("1")
 	want := []string{"e520881ff6e6ae08", "defde222ad6a4894", "d909724b5a1009fd"}
 	hashes := func() (hashes []string) {
-		for _, g := range Compile(Stored{PodSequence: w.Obj()}, nil).Groups {
+		for _, g := range Compile(Stored{PodSequence: w.Obj()}, nil, time.Time{}).Groups {
 			hashes = append(hashes, g.Hash)
 		}
 		return hashes

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -174,7 +175,7 @@ func TestReadCluster(t *testing.T) {
 	broken := read(`{metadata: {name: csi}, spec: {podGroups: [{name: Driver, pods: [a], namespaces: kube-system}, {podSelector: {}, namespaces: [web]}]}}`)
 	require.Len(t, broken.Unreadable, 1)
 	assert.Equal(t, 0, broken.Unreadable[0].Group)
-	s := Compile(broken, nil)
+	s := Compile(broken, nil, time.Time{})
 	assert.True(t, s.Groups[0].Unreadable, "so that what comes after it stays held")
 	group, ok := s.GroupOf("web", "any", labels.Set{}, false, s.GroupsIn("web", nil, false))
 	assert.True(t, ok)
@@ -187,7 +188,7 @@ func TestWhereGroupsLive(t *testing.T) {
 		cluster.Spec.SchedulingGateName = "g"
 		cluster.Spec.PodGroups = []v1alpha1.ClusterPodGroup{{PodGroup: v1alpha1.PodGroup{PodSelector: &v1alpha1.LabelSelector{}}}}
 		edit(&cluster.Spec.PodGroups[0])
-		return Compile(OfCluster(cluster), []string{"g"})
+		return Compile(OfCluster(cluster), []string{"g"}, time.Time{})
 	}
 	tests := map[string]struct {
 		edit        func(*v1alpha1.ClusterPodGroup)
@@ -232,7 +233,7 @@ func TestWhereGroupsLive(t *testing.T) {
 func TestAGroupNamesPodsOfOneNamespace(t *testing.T) {
 	cluster := &v1alpha1.ClusterPodSequence{}
 	cluster.Spec.PodGroups = []v1alpha1.ClusterPodGroup{{PodGroup: v1alpha1.PodGroup{Pods: []string{"boot"}}, Namespaces: []string{"web"}}}
-	g := Compile(OfCluster(cluster), nil).Groups[0]
+	g := Compile(OfCluster(cluster), nil, time.Time{}).Groups[0]
 	assert.True(t, g.NamesPod("web", "boot"))
 	assert.False(t, g.NamesPod("shop", "boot"))
 	assert.False(t, g.NamesPod("web", "other"))

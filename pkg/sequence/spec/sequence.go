@@ -116,13 +116,8 @@ type Problem struct {
 // Compile makes a Sequence out of an object. It never fails: what cannot be understood becomes a problem, and a group
 // that cannot be understood has no members and is never satisfied, so that what comes after it stays held.
 //
-// Annotations that override the spec count whatever time it is, see CompileAt.
-func Compile(stored Stored, gatePrefixes []string) *Sequence {
-	return CompileAt(stored, gatePrefixes, time.Time{})
-}
-
-// CompileAt is Compile with the annotations that override the spec at a time.
-func CompileAt(stored Stored, gatePrefixes []string, now time.Time) *Sequence {
+// Annotations override the spec as they do at a time; at the zero time whatever they ever add counts.
+func Compile(stored Stored, gatePrefixes []string, now time.Time) *Sequence {
 	ps, override := stored.PodSequence, ReadOverride(stored.PodSequence, now)
 	s := &Sequence{
 		Key:        types.NamespacedName{Namespace: ps.Namespace, Name: ps.Name},

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
@@ -25,7 +26,7 @@ func TestGroupSet(t *testing.T) {
 }
 
 func TestAGroupComesAfterAllBeforeIt(t *testing.T) {
-	s := Compile(Stored{PodSequence: MakeSequence("shop", "backend").Pods("One", "a").Pods("Two", "b").Pods("Three", "c").Obj()}, nil)
+	s := Compile(Stored{PodSequence: MakeSequence("shop", "backend").Pods("One", "a").Pods("Two", "b").Pods("Three", "c").Obj()}, nil, time.Time{})
 	require.Len(t, s.Groups, 3)
 	for i, want := range []GroupSet{0, 0b1, 0b11} {
 		assert.Equal(t, want, s.Groups[i].Predecessors, "group %d", i)
@@ -39,7 +40,7 @@ func TestMoreGroupsThanThereCanBe(t *testing.T) {
 	for range MaxGroups + 1 {
 		ps.Spec.PodGroups = append(ps.Spec.PodGroups, v1alpha1.PodGroup{PodSelector: &v1alpha1.LabelSelector{}})
 	}
-	s := Compile(Stored{PodSequence: ps}, []string{"g"})
+	s := Compile(Stored{PodSequence: ps}, []string{"g"}, time.Time{})
 	require.Len(t, s.Problems, 1)
 	assert.Equal(t, v1alpha1.ReasonInvalidSpec, s.Problems[0].Reason)
 	assert.False(t, s.Groups[MaxGroups-2].Unreadable)

@@ -2,6 +2,7 @@ package spec
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"k8s.io/apimachinery/pkg/labels"
@@ -16,7 +17,7 @@ func everything(where ...string) *Sequence {
 		group.NamespaceSelector = &v1alpha1.LabelSelector{}
 	}
 	cluster.Spec.PodGroups = []v1alpha1.ClusterPodGroup{group}
-	return Compile(OfCluster(cluster), nil)
+	return Compile(OfCluster(cluster), nil, time.Time{})
 }
 
 func TestWhichNamespacesAreSelected(t *testing.T) {
