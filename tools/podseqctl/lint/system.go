@@ -101,7 +101,7 @@ func (l *linter) openToOthers(s *snapshot.Sequence, i int) {
 	if len(s.Spec.PodGroups) == 1 || s.Spec.PodGroups[i].Skip || !l.isAwaited(s, i) {
 		return
 	}
-	if spec.OpenToTenants(s.Spec.PodGroups[i].NamespaceSelector) {
+	if isOpenToTenants(s.Spec.PodGroups[i].NamespaceSelector) {
 		onNodes := ""
 		if s.PerNode() {
 			onNodes = ", also on nodes of their choice by spec.nodeName"

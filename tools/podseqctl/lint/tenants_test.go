@@ -1,4 +1,4 @@
-package spec
+package lint
 
 import (
 	"testing"
@@ -25,7 +25,7 @@ func TestWhichSelectorsMayReachNamespacesOfSeveralTeams(t *testing.T) {
 	} {
 		var namespaces v1alpha1.LabelSelector
 		require.NoError(t, yaml.Unmarshal([]byte(selector), &namespaces))
-		assert.Equal(t, want, OpenToTenants(&namespaces), selector)
+		assert.Equal(t, want, isOpenToTenants(&namespaces), selector)
 	}
-	assert.False(t, OpenToTenants(nil))
+	assert.False(t, isOpenToTenants(nil))
 }

@@ -1,4 +1,4 @@
-package spec
+package lint
 
 import (
 	"slices"
@@ -8,10 +8,10 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
-// OpenToTenants reports whether a selector of namespaces may reach those of several teams: it names no namespace, and asks for no label
+// isOpenToTenants reports whether a selector of namespaces may reach those of several teams: it names no namespace, and asks for no label
 // with one certain value. Whoever may create pods in one of them decides when the group is ready.
 // manifests/parts/admission/warnings.yaml has the same rule.
-func OpenToTenants(namespaces *v1alpha1.LabelSelector) bool {
+func isOpenToTenants(namespaces *v1alpha1.LabelSelector) bool {
 	return namespaces != nil && len(namespaces.MatchLabels) == 0 &&
 		!slices.ContainsFunc(namespaces.MatchExpressions, func(e v1alpha1.LabelSelectorRequirement) bool {
 			return e.Operator == v1alpha1.LabelSelectorOpIn && (len(e.Values) == 1 || e.Key == corev1.LabelMetadataName)
