@@ -82,7 +82,7 @@ func (k *knowledge) recheckConsents(sequences map[*sequence]struct{}, tx *transa
 // was deleted, or changed its labels.
 func (k *knowledge) updateGroupsIn(name string, tx *transaction) {
 	for s := range k.selectors {
-		if groups := k.consents.groupsIn(s, name); !groups.Equal(s.groupsByNamespace[name]) {
+		if groups := k.consents.groupsIn(s, name); groups != s.groupsByNamespace[name] {
 			k.changeGroupsIn(s, name, groups, tx)
 			k.reviewFailures(s, tx)
 		}
@@ -90,15 +90,15 @@ func (k *knowledge) updateGroupsIn(name string, tx *transaction) {
 }
 
 // changeGroupsIn changes which groups of a sequence have members in a namespace.
-func (k *knowledge) changeGroupsIn(s *sequence, name string, groups spec.NamespaceGroups, tx *transaction) {
+func (k *knowledge) changeGroupsIn(s *sequence, name string, groups spec.GroupSet, tx *transaction) {
 	before := s.groupsByNamespace[name]
 	s.outOfOrder.from = k.now
 	s.outOfOrder.checks = false // of namespaces that it comes to reach later it checks no pods
 	affected := map[*pod]struct{}{}
-	if !before.IsEmpty() {
+	if before != 0 {
 		k.removeMembers(s, name, affected, tx)
 	}
-	if !groups.IsEmpty() {
+	if groups != 0 {
 		k.addMembers(s, name, groups, affected, tx)
 	}
 	s.changedAs = inventory.Newest(s.changedAs, tx.version)
@@ -112,7 +112,7 @@ func (k *knowledge) changeGroupsIn(s *sequence, name string, groups spec.Namespa
 }
 
 // markGroupsIn marks for re-evaluation the groups that have members in a namespace from now on, or have none there any more.
-func (s *sequence) markGroupsIn(before, after spec.NamespaceGroups, tx *transaction) {
+func (s *sequence) markGroupsIn(before, after spec.GroupSet, tx *transaction) {
 	for _, d := range s.domains {
 		for _, state := range d.groupStates {
 			if before.Has(state.group) != after.Has(state.group) {

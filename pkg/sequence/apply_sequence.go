@@ -275,7 +275,7 @@ func (s *sequence) noteChangesSinceStatus(now time.Time) {
 		s.resumedSeen = now
 	}
 	changed := spec.GroupSet(0) // groups that are skipped now and were not, or the other way round
-	for i, g := range s.groups[:min(len(s.groups), spec.MaxGroups)] {
+	for i, g := range s.groups {
 		record := s.record(i)
 		if record.Hash == "" || g.Predecessors&changed != 0 {
 			g.editedAt = now
@@ -296,7 +296,7 @@ func newSequence(compiled *spec.Sequence, stored spec.Stored) *sequence {
 	s := &sequence{
 		Sequence: compiled, groups: make([]*group, len(compiled.Groups)), object: stored.PodSequence, cluster: stored.Cluster,
 		unreadable: stored.Unreadable, created: stored.CreationTimestamp.Time,
-		domains: map[string]*domain{}, groupsByNamespace: map[string]spec.NamespaceGroups{},
+		domains: map[string]*domain{}, groupsByNamespace: map[string]spec.GroupSet{},
 	}
 	places, onlyPlaces := make([]membership, len(s.groups)), make([][]membership, len(s.groups))
 	for i, g := range compiled.Groups {

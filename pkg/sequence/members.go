@@ -9,7 +9,7 @@ import (
 )
 
 // addMembers makes a sequence known to a namespace, and enters the pods and workloads there that belong to it. affected gets the pods.
-func (k *knowledge) addMembers(s *sequence, name string, groups spec.NamespaceGroups, affected map[*pod]struct{}, tx *transaction) {
+func (k *knowledge) addMembers(s *sequence, name string, groups spec.GroupSet, affected map[*pod]struct{}, tx *transaction) {
 	k.namespaces.enter(s, name, groups, tx)
 	for w := range k.workloads.byNamespace[name] {
 		k.placeIn(w, s, false, tx)

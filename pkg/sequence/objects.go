@@ -33,7 +33,7 @@ func (s *sequence) readObjects(old *sequence, now time.Time) (changed spec.Group
 			was := before[reference]
 			g.objects[j] = readObject(reference, records[reference], was, now)
 			was.Message = g.objects[j].Message
-			if i < spec.MaxGroups && g.objects[j] != was {
+			if g.objects[j] != was {
 				changed.Add(i)
 			}
 		}
@@ -63,7 +63,7 @@ func readObject(reference v1alpha1.ObjectReference, record *v1alpha1.ObjectStatu
 // unreadableObjects reports the objects that podsequence-controller cannot read, and that a group waits for which is not passed.
 func (s *sequence) unreadableObjects() (problem spec.Problem, ok bool) {
 	group, unreadable := 0, readiness.Objects(nil)
-	for i, g := range s.groups[:min(len(s.groups), spec.MaxGroups)] {
+	for i, g := range s.groups {
 		if g.Skip || (!s.PerNode && s.nodeless.Passed.Has(i)) {
 			continue
 		}

@@ -85,7 +85,7 @@ func (all namespaces) ensure(name string) *namespace {
 			selecting: map[*sequence]struct{}{},
 			naming:    map[string]map[*sequence]struct{}{},
 			strays:    map[string]map[*pod]struct{}{},
-			sequences: map[*sequence]spec.NamespaceGroups{},
+			sequences: map[*sequence]spec.GroupSet{},
 		}
 		all[name] = ns
 	}
@@ -113,7 +113,7 @@ func (k *knowledge) find(object *corev1.Pod) (p *pod, known bool) {
 }
 
 // enter makes the sequence known to a namespace. Pods and workloads come later.
-func (all namespaces) enter(s *sequence, name string, groups spec.NamespaceGroups, tx *transaction) {
+func (all namespaces) enter(s *sequence, name string, groups spec.GroupSet, tx *transaction) {
 	ns := all.ensure(name)
 	s.groupsByNamespace[name], ns.sequences[s] = groups, groups
 	ns.matchCost += s.MatchCost()

@@ -23,7 +23,7 @@ func (s *sequence) problems() []spec.Problem {
 }
 
 // place is the pod's membership in the sequence, and whether it has one. groups are those of its namespace.
-func (s *sequence) place(p *pod, groups spec.NamespaceGroups) (membership, bool) {
+func (s *sequence) place(p *pod, groups spec.GroupSet) (membership, bool) {
 	if p.Terminating {
 		return membership{}, false
 	}
@@ -94,10 +94,10 @@ func (s *sequence) refused() bool { return s.refusal != "" }
 // that sequence nothing.
 
 // groupsOf returns the groups of the sequence that may have members, by namespace, as far as the engine knows of namespaces.
-func (c *consents) groupsOf(s *sequence) map[string]spec.NamespaceGroups {
-	all := map[string]spec.NamespaceGroups{}
+func (c *consents) groupsOf(s *sequence) map[string]spec.GroupSet {
+	all := map[string]spec.GroupSet{}
 	add := func(name string) {
-		if groups := c.groupsIn(s, name); !groups.IsEmpty() {
+		if groups := c.groupsIn(s, name); groups != 0 {
 			all[name] = groups
 		}
 	}
@@ -113,7 +113,7 @@ func (c *consents) groupsOf(s *sequence) map[string]spec.NamespaceGroups {
 }
 
 // groupsIn returns the groups of the sequence that may have members in a namespace.
-func (c *consents) groupsIn(s *sequence, name string) spec.NamespaceGroups {
+func (c *consents) groupsIn(s *sequence, name string) spec.GroupSet {
 	facts, exists := c.facts[name]
 	return s.GroupsIn(name, facts.labels, exists)
 }

@@ -228,7 +228,7 @@ type publishedPod struct {
 
 // publishedNamespace holds the sequences of a namespace, if a pod can be matched with them in a short time.
 type publishedNamespace struct {
-	sequences map[*sequence]spec.NamespaceGroups
+	sequences map[*sequence]spec.GroupSet
 	tooMany   bool
 }
 

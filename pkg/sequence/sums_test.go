@@ -181,7 +181,7 @@ func checkSequenceSums(e *Engine, s *sequence) error {
 	}
 	done, claimed := map[*workload]int{}, map[*workload]int{}
 	groupOf := map[*workload]int{} // the group that selects the workload's pods
-	groups := func(namespace string) spec.NamespaceGroups { return e.consents.groupsIn(s, namespace) }
+	groups := func(namespace string) spec.GroupSet { return e.consents.groupsIn(s, namespace) }
 	if !s.refused() {
 		for _, w := range e.workloads.byUID {
 			if group, ok := s.GroupOfTemplate(w.Namespace, labels.Set(w.Labels), groups(w.Namespace)); ok && w.Counts() && !s.PerNode {

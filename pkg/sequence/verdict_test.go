@@ -78,11 +78,11 @@ func checkVerdict(e *Engine, p *pod, published *publishedPod) error {
 }
 
 func checkPublishedSequences(e *Engine) error {
-	want := map[string]map[*sequence]spec.NamespaceGroups{}
+	want := map[string]map[*sequence]spec.GroupSet{}
 	reaches := func(s *sequence, name string) {
-		if groups := e.consents.groupsIn(s, name); !groups.IsEmpty() {
+		if groups := e.consents.groupsIn(s, name); groups != 0 {
 			if want[name] == nil {
-				want[name] = map[*sequence]spec.NamespaceGroups{}
+				want[name] = map[*sequence]spec.GroupSet{}
 			}
 			want[name][s] = groups
 		}
@@ -117,7 +117,7 @@ func checkPublishedSequences(e *Engine) error {
 		for s := range all {
 			cost += s.MatchCost()
 		}
-		same := maps.EqualFunc(view.sequences, all, func(a, b spec.NamespaceGroups) bool { return a.Equal(b) })
+		same := maps.Equal(view.sequences, all)
 		if view.tooMany != (cost > MaxMatchCost) || (!view.tooMany && !same) {
 			err = fmt.Errorf("namespace %s: %d sequences are published of %d", key, len(view.sequences), len(all))
 		}

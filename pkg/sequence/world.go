@@ -49,7 +49,7 @@ type namespace struct {
 	strays map[string]map[*pod]struct{}
 	// sequences are all of them, also those that have no members, with the groups that may have some here. matchCost is what it
 	// costs to match a pod with them.
-	sequences map[*sequence]spec.NamespaceGroups
+	sequences map[*sequence]spec.GroupSet
 	matchCost int
 }
 
@@ -206,7 +206,7 @@ type sequence struct {
 	// nodeless is the domain with the empty name; nil until the sequence is registered.
 	nodeless *domain
 	// groupsByNamespace maps the namespaces where some of the groups may have members to those groups.
-	groupsByNamespace map[string]spec.NamespaceGroups
+	groupsByNamespace map[string]spec.GroupSet
 	// domainsMu guards which domains there are and what they published against those who read without the engine's lock. It is held for
 	// no more than a look at one domain, and is the innermost lock.
 	domainsMu sync.RWMutex

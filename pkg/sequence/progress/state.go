@@ -114,7 +114,7 @@ func (s *State) Advance(d Domain, now time.Time) {
 		s.ReleasedBefore |= d.ReleasedAtFirst
 	}
 	s.Reached, s.Released = 0, 0
-	for i, g := range d.Groups[:min(len(d.Groups), spec.MaxGroups)] {
+	for i, g := range d.Groups {
 		if s.Passed.Contains(g.Awaited) {
 			s.Reached.Add(i)
 			s.Released = hold.Released(s.Reached, s.ReleasedBefore, d.Suspended, d.Refused)

@@ -143,7 +143,7 @@ func (s *Sequence) SameGroups(earlier *Sequence) Same {
 // Set returns the groups of the later version that are in a set of the earlier one.
 func (s Same) Set(earlier GroupSet) GroupSet {
 	var set GroupSet
-	for i, before := range s[:min(len(s), MaxGroups)] {
+	for i, before := range s {
 		if before >= 0 && earlier.Has(before) {
 			set.Add(i)
 		}

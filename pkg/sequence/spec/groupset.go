@@ -5,19 +5,14 @@ import (
 	"math/bits"
 )
 
-// MaxGroups is the most groups that a sequence can have.
+// MaxGroups is the most groups that a sequence can have: its kind never allowed more.
 const MaxGroups = 64
 
 // GroupSet is a set of groups of one sequence. Bit i stands for the group with the 0-based index i.
 type GroupSet uint64
 
 // Before returns the set of the groups with a lower index.
-func Before(group int) GroupSet {
-	if group >= MaxGroups {
-		return ^GroupSet(0)
-	}
-	return 1<<group - 1
-}
+func Before(group int) GroupSet { return 1<<group - 1 }
 
 // Has reports whether the group is in the set.
 func (s GroupSet) Has(group int) bool { return s&(1<<uint(group)) != 0 }

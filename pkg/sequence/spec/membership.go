@@ -6,7 +6,7 @@ import (
 
 // GroupOf returns the group of a pod that is not terminating: the first that names or selects it. A pod of PodSequence itself has
 // none, and groups by label have no pods of hooks that no order concerns. groups are those of its namespace.
-func (s *Sequence) GroupOf(namespace, name string, podLabels labels.Labels, unordered bool, groups NamespaceGroups) (group int, ok bool) {
+func (s *Sequence) GroupOf(namespace, name string, podLabels labels.Labels, unordered bool, groups GroupSet) (group int, ok bool) {
 	if s.isOwn(namespace, podLabels) {
 		return 0, false
 	}
@@ -29,7 +29,7 @@ func (s *Sequence) GroupOf(namespace, name string, podLabels labels.Labels, unor
 
 // GroupOfTemplate returns the group of a workload whose pods have these labels: the first that selects them. groups are those of its
 // namespace.
-func (s *Sequence) GroupOfTemplate(namespace string, podLabels labels.Labels, groups NamespaceGroups) (group int, ok bool) {
+func (s *Sequence) GroupOfTemplate(namespace string, podLabels labels.Labels, groups GroupSet) (group int, ok bool) {
 	if s.isOwn(namespace, podLabels) {
 		return 0, false
 	}
@@ -38,7 +38,7 @@ func (s *Sequence) GroupOfTemplate(namespace string, podLabels labels.Labels, gr
 
 // selecting returns the first of the groups before limit that selects pods with these labels in a namespace where these groups may have
 // members.
-func (s *Sequence) selecting(podLabels labels.Labels, limit int, groups NamespaceGroups) (group int, ok bool) {
+func (s *Sequence) selecting(podLabels labels.Labels, limit int, groups GroupSet) (group int, ok bool) {
 	for i, g := range s.Groups[:limit] {
 		if g.Selector != nil && groups.Has(i) && g.Selector.Matches(podLabels) {
 			return i, true
@@ -48,7 +48,7 @@ func (s *Sequence) selecting(podLabels labels.Labels, limit int, groups Namespac
 }
 
 // Selects reports whether any group has members by label in a namespace where these groups may have members.
-func (s *Sequence) Selects(groups NamespaceGroups) bool {
+func (s *Sequence) Selects(groups GroupSet) bool {
 	for i, g := range s.Groups {
 		if g.Selector != nil && groups.Has(i) {
 			return true
@@ -83,7 +83,7 @@ func (g *Group) AppliesTo(nodeLabels map[string]string) bool {
 // ReachedOn returns how far a sequence is on nodes with these labels where it has nothing: the groups that are for other nodes
 // only are passed, and no other is.
 func (s *Sequence) ReachedOn(nodeLabels map[string]string) (passed, reached GroupSet) {
-	for i, g := range s.Groups[:min(len(s.Groups), MaxGroups)] {
+	for i, g := range s.Groups {
 		if !passed.Contains(g.Awaited) {
 			continue
 		}

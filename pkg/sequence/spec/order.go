@@ -35,7 +35,7 @@ func (s *Sequence) predecessorsOf(i int, groups []v1alpha1.PodGroup, before orde
 	predecessors := GroupSet(0)
 	for _, name := range groups[i].DependsOn {
 		known := false
-		for j := range min(i, MaxGroups) {
+		for j := range i {
 			if groups[j].Name == name {
 				known = true
 				predecessors |= before[j]
@@ -63,7 +63,7 @@ func (o order) direct(set GroupSet) GroupSet {
 // hashes returns what stands for the definition of each group and of those before it. That of a list is a chain. Records of
 // them are stored in status: the same definitions must always have the same hashes.
 func (o order) hashes(stored Stored, namespace string) [][sha256.Size]byte {
-	hashes := make([][sha256.Size]byte, len(stored.Spec.PodGroups))
+	hashes := make([][sha256.Size]byte, len(o))
 	for i := range hashes {
 		hashes[i] = chain(o.base(i, hashes, namespace), define(stored, i))
 		for slices.Contains(hashes[:i], hashes[i]) { // the same group once more, after the same groups
@@ -75,9 +75,6 @@ func (o order) hashes(stored Stored, namespace string) [][sha256.Size]byte {
 
 // base returns what stands for the groups before one. In which order these are listed makes no difference.
 func (o order) base(i int, hashes [][sha256.Size]byte, namespace string) [sha256.Size]byte {
-	if i >= MaxGroups {
-		return hashes[i-1] // no set has it: it comes after all others
-	}
 	var before [][]byte
 	for j := range o.direct(o[i]).All() {
 		before = append(before, hashes[j][:])
@@ -97,7 +94,7 @@ func (s *Sequence) compileSkips(groups []v1alpha1.PodGroup) {
 	awaited := make(order, len(s.Groups))
 	for i, g := range s.Groups {
 		skip := i < len(groups) && groups[i].Skip || slices.Contains(s.Override.Skip, g.Title)
-		if g.Skip = skip && !g.Unreadable; g.Skip && i < MaxGroups {
+		if g.Skip = skip && !g.Unreadable; g.Skip {
 			s.Skipped.Add(i)
 		}
 		awaited[i] = g.Predecessors &^ s.Skipped
@@ -105,9 +102,6 @@ func (s *Sequence) compileSkips(groups []v1alpha1.PodGroup) {
 	s.IsList = true
 	for i, g := range s.Groups {
 		g.Awaited = awaited[i]
-		if i >= MaxGroups {
-			continue // it is never reached
-		}
 		g.Direct = awaited.direct(g.Awaited)
 		s.IsList = s.IsList && g.Awaited == Before(i)
 	}

@@ -8,28 +8,6 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
-// NamespaceGroups is the set of groups of a sequence that may have members in one namespace. Unlike a GroupSet it has room for the groups
-// of a stored object that has more than today's rules allow.
-type NamespaceGroups []uint64
-
-// Has reports whether the group is in the set.
-func (r NamespaceGroups) Has(group int) bool {
-	return group/64 < len(r) && r[group/64]&(1<<(group%64)) != 0
-}
-
-// IsEmpty reports whether no group is in the set.
-func (r NamespaceGroups) IsEmpty() bool {
-	return !slices.ContainsFunc(r, func(word uint64) bool { return word != 0 })
-}
-
-// Equal reports whether both sets have the same groups.
-func (r NamespaceGroups) Equal(other NamespaceGroups) bool {
-	if r.IsEmpty() || other.IsEmpty() {
-		return r.IsEmpty() == other.IsEmpty()
-	}
-	return slices.Equal(r, other)
-}
-
 // where says in which namespaces the members of a group live. Exactly one is set; neither if the spec makes no sense.
 type where struct {
 	names    map[string]struct{}
@@ -47,17 +25,17 @@ func (w *where) reaches(namespace string, namespaceLabels map[string]string, sel
 
 // GroupsIn returns the groups that may have members in a namespace. exists reports whether the Namespace is known to exist; its
 // labels select it only then, and not if it is one that has to be named.
-func (s *Sequence) GroupsIn(namespace string, namespaceLabels map[string]string, exists bool) NamespaceGroups {
+func (s *Sequence) GroupsIn(namespace string, namespaceLabels map[string]string, exists bool) GroupSet {
 	if !s.Cluster {
 		if namespace != s.Namespace {
-			return nil
+			return 0
 		}
-		return s.every
+		return Before(len(s.Groups))
 	}
-	groups, selectable := make(NamespaceGroups, len(s.every)), exists && s.IsSelectable(namespace)
+	groups, selectable := GroupSet(0), exists && s.IsSelectable(namespace)
 	for i, g := range s.Groups {
 		if g.where.reaches(namespace, namespaceLabels, selectable) {
-			groups.add(i)
+			groups.Add(i)
 		}
 	}
 	return groups
@@ -92,17 +70,6 @@ func (g *Group) NamesPod(namespace, name string) bool {
 	}
 	_, there := g.where.names[namespace]
 	return there
-}
-
-func (r NamespaceGroups) add(group int) { r[group/64] |= 1 << (group % 64) }
-
-// everyGroup returns the set of so many groups.
-func everyGroup(groups int) NamespaceGroups {
-	every := make(NamespaceGroups, (groups+63)/64)
-	for i := range groups {
-		every.add(i)
-	}
-	return every
 }
 
 // compileWhere reads where the members of a group of a ClusterPodSequence live. It reports whether that makes sense.

@@ -50,7 +50,6 @@ type Sequence struct {
 	// byName are the groups that name a pod, in order, by the pod's namespace and name. The pod belongs to the first, unless an even
 	// earlier group selects it.
 	byName map[string]map[string][]int
-	every  NamespaceGroups // all groups
 	// installation is the namespace where PodSequence itself runs; empty if that is not known.
 	installation string
 	// Eager is for scope Node: nodes where nothing of the sequence is may differ in more than their labels, see
@@ -140,16 +139,16 @@ func Compile(stored Stored, gatePrefixes []string, now time.Time) *Sequence {
 	if s.Gate == "" {
 		s.Gate = v1alpha1.DefaultSchedulingGateName
 	}
-	s.compileGroups(stored)
-	s.every = everyGroup(len(s.Groups))
+	groups := ps.Spec.PodGroups[:min(len(ps.Spec.PodGroups), MaxGroups)]
+	s.compileGroups(stored, groups)
 	s.GateAllowed = IsGateAllowed(s.Gate, gatePrefixes)
 	if !s.GateAllowed {
 		s.problem(v1alpha1.ReasonGateNotAllowed,
 			"spec.schedulingGateName %q is never lifted: use a gate that begins with %s, or ask the cluster administrator to allow its prefix",
 			s.Gate, strings.Join(gatePrefixes, " or "))
 	}
-	for i := range ps.Spec.PodGroups {
-		s.compileGroup(i, &ps.Spec.PodGroups[i], stored.Cluster)
+	for i := range groups {
+		s.compileGroup(i, &groups[i], stored.Cluster)
 	}
 	if last := s.Groups[len(s.Groups)-1]; len(s.Groups) > 1 && !s.PerNode && last.Selector != nil {
 		last.IsRest = last.Selector.Empty()
@@ -165,8 +164,8 @@ func IsGateAllowed(gate string, prefixes []string) bool {
 }
 
 // compileGroups makes the groups, with what comes before them and what stands for their definitions.
-func (s *Sequence) compileGroups(stored Stored) {
-	groups, unreadable := stored.Spec.PodGroups, stored.Unreadable
+func (s *Sequence) compileGroups(stored Stored, groups []v1alpha1.PodGroup) {
+	unreadable := stored.Unreadable
 	order := s.orderOf(groups, unreadable)
 	for i, hash := range order.hashes(stored, s.Namespace) {
 		s.Groups = append(s.Groups, newGroup(i, groups[i].Name, hash, order[i]))
@@ -177,13 +176,13 @@ func (s *Sequence) compileGroups(stored Stored) {
 			s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups must have 1 to %d groups", MaxGroups)
 		}
 	}
-	if len(s.Groups) > MaxGroups {
-		s.Groups[MaxGroups-1].Unreadable = true // so that nothing after it is released
-		s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups must have 1 to %d groups, not %d: remove some; until then neither the last of these nor any group after it counts as ready",
-			MaxGroups, len(s.Groups))
+	if all := len(stored.Spec.PodGroups); all > MaxGroups {
+		s.Groups[MaxGroups-1].Unreadable = true // so that the sequence is never completed
+		s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups must have 1 to %d groups, not %d: remove some; until then the last of these does not count as ready, "+
+			"and those after it have no pods", MaxGroups, all)
 	}
 	for _, part := range unreadable {
-		s.Groups[part.Group].Unreadable = true
+		s.Groups[min(part.Group, MaxGroups-1)].Unreadable = true
 		s.problem(v1alpha1.ReasonInvalidSpec, "%s", part.Message)
 	}
 	s.compileSkips(groups)

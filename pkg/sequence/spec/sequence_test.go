@@ -33,7 +33,7 @@ func TestAGroupComesAfterAllBeforeIt(t *testing.T) {
 	}
 }
 
-// TestMoreGroupsThanThereCanBe is about an object that was stored when the definition of the kind allowed more.
+// TestMoreGroupsThanThereCanBe is about an object that no definition of the kind ever allowed.
 func TestMoreGroupsThanThereCanBe(t *testing.T) {
 	ps := MakeSequence("shop", "backend").Obj()
 	ps.Spec.SchedulingGateName = "g"
@@ -44,5 +44,6 @@ func TestMoreGroupsThanThereCanBe(t *testing.T) {
 	require.Len(t, s.Problems, 1)
 	assert.Equal(t, v1alpha1.ReasonInvalidSpec, s.Problems[0].Reason)
 	assert.False(t, s.Groups[MaxGroups-2].Unreadable)
-	assert.True(t, s.Groups[MaxGroups-1].Unreadable, "so that nothing after it is released")
+	assert.True(t, s.Groups[MaxGroups-1].Unreadable, "so that the sequence is never completed")
+	assert.Len(t, s.Groups, MaxGroups)
 }
