@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"example.com/podsequence/pkg/printable"
 	"example.com/podsequence/pkg/sequence/inventory"
@@ -24,26 +23,15 @@ func NodeTrouble(n *inventory.Node) string {
 	if since := n.NotReady.Since; !since.IsZero() {
 		text += " since " + since.UTC().Format(time.RFC3339)
 	}
-	why := cutText(n.NotReady.Reason, 60)
+	why := cut(n.NotReady.Reason, 60)
 	if message := strings.TrimSuffix(n.NotReady.Message, "."); message != "" {
-		why += ": " + cutText(message, 120)
+		why += ": " + cut(message, 120)
 	}
 	text += " (" + why + ")"
 	if cordoned {
 		text += " and is cordoned"
 	}
 	return printable.Line(text)
-}
-
-// cutText keeps messages short, whatever a kubelet wrote.
-func cutText(text string, limit int) string {
-	if len(text) <= limit {
-		return text
-	}
-	for limit > 0 && !utf8.RuneStart(text[limit]) {
-		limit--
-	}
-	return text[:limit] + "..."
 }
 
 // whole says how far the group is, and what is wrong with its nodes.

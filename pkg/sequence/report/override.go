@@ -27,21 +27,13 @@ func (r Report) overridden(ps *v1alpha1.PodSequence) []metav1.Condition {
 			condition.Reason = v1alpha1.ReasonInvalidOverride
 		}
 	case len(o.Problems) > 0:
-		condition.Reason, condition.Message = v1alpha1.ReasonInvalidOverride, messagesOf(o.Problems)
+		condition.Reason, condition.Message = v1alpha1.ReasonInvalidOverride, joined(o.Problems)
 	case meta.FindStatusCondition(ps.Status.Conditions, condition.Type) == nil:
 		return nil
 	case !o.Until.IsZero():
 		condition.Message = "the override ended at " + timeText(o.Until) + ": remove its annotations"
 	}
 	return []metav1.Condition{condition}
-}
-
-func messagesOf(problems []spec.Problem) string {
-	messages := make([]string, len(problems))
-	for i, problem := range problems {
-		messages[i] = problem.Message
-	}
-	return cutMessage(strings.Join(messages, "; "))
 }
 
 func overrideMessage(o spec.Override, writers string) string {
@@ -68,7 +60,7 @@ func overrideMessage(o spec.Override, writers string) string {
 		text += "; reason: " + o.Reason
 	}
 	if len(o.Problems) > 0 {
-		text += "; " + messagesOf(o.Problems)
+		text += "; " + joined(o.Problems)
 	}
 	return cutMessage(text)
 }

@@ -213,12 +213,14 @@ func Uncounted(sets []readiness.Demand, anywhere bool) string {
 }
 
 // first names the first few. It sorts its argument.
-func first(names []string) string {
+func first(names []string) string { return firstOf(names, 3, ", ") }
+
+// firstOf names so many. It sorts its argument.
+func firstOf(names []string, most int, separator string) string {
 	slices.Sort(names)
-	const most = 3
-	text := strings.Join(names[:min(most, len(names))], ", ")
-	if len(names) > most {
-		text += fmt.Sprintf(" and %d more", len(names)-most)
+	text := strings.Join(names[:min(most, len(names))], separator)
+	if more := len(names) - most; more > 0 {
+		text += fmt.Sprintf(" and %d more", more)
 	}
 	return text
 }

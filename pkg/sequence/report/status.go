@@ -130,9 +130,7 @@ func (r Report) phase() v1alpha1.Phase {
 // describePods fills in the lists and lines for people.
 func (r Report) describePods(status *v1alpha1.PodSequenceStatus) {
 	var processed []string
-	var ready, expected int
 	for _, g := range r.Groups {
-		ready, expected = ready+g.Ready, expected+g.Expected
 		if g.Passed {
 			processed = append(processed, g.Members...)
 		}
@@ -147,7 +145,7 @@ func (r Report) describePods(status *v1alpha1.PodSequenceStatus) {
 	status.ProcessedPods = list(processed)
 	if r.Completed() {
 		status.CurrentGroup = "-"
-		status.ReadyPods = fmt.Sprintf("%d/%d", ready, expected)
+		status.ReadyPods = r.readyOfAll()
 		status.Message = r.all("passed")
 	} else {
 		g := r.Groups[r.Current]
@@ -163,6 +161,15 @@ func (r Report) describePods(status *v1alpha1.PodSequenceStatus) {
 	if cut > v1alpha1.MaxListedPods {
 		status.Message += fmt.Sprintf(" (lists show %d of %d pods)", v1alpha1.MaxListedPods, cut)
 	}
+}
+
+// readyOfAll counts the pods of all groups, such as 3/5.
+func (r Report) readyOfAll() string {
+	ready, expected := 0, 0
+	for _, g := range r.Groups {
+		ready, expected = ready+g.Ready, expected+g.Expected
+	}
+	return fmt.Sprintf("%d/%d", ready, expected)
 }
 
 func (r Report) waitingFor(i int) string { return "waiting for " + r.howFar(i) }
@@ -377,10 +384,13 @@ func joined(problems []spec.Problem) string {
 	return cutMessage(strings.Join(messages, "; "))
 }
 
-func cutMessage(text string) string {
-	const limit = 1024
-	if len(text) > limit {
-		text = strings.ToValidUTF8(text[:limit], "") + "..."
+// cutMessage keeps a condition's message short.
+func cutMessage(text string) string { return cut(text, 1024) }
+
+// cut returns so many bytes of a text at most, without cutting a character, and shows that there is more.
+func cut(text string, limit int) string {
+	if len(text) <= limit {
+		return text
 	}
-	return text
+	return strings.ToValidUTF8(text[:limit], "") + "..."
 }

@@ -3,7 +3,6 @@ package report
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
@@ -11,7 +10,6 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/printable"
-	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // describeNodes fills in what status says of nodes. It lists those that wait, and says no more of the others than how many they are.
@@ -41,13 +39,9 @@ func (r Report) describeNodes(status *v1alpha1.PodSequenceStatus, ps *v1alpha1.P
 
 	status.CurrentGroup = "-"
 	if !r.Completed() && r.Current < len(r.Groups) {
-		status.CurrentGroup = fmt.Sprintf("%d/%d %s", r.Current+1, len(r.Groups), spec.DisplayName(r.Groups[r.Current].Title))
+		status.CurrentGroup = r.currentGroup()
 	}
-	var ready, expected int
-	for _, g := range r.Groups {
-		ready, expected = ready+g.Ready, expected+g.Expected
-	}
-	status.ReadyPods = fmt.Sprintf("%d/%d", ready, expected)
+	status.ReadyPods = r.readyOfAll()
 	status.Message = fmt.Sprintf("all %d nodes that take part are completed", summary.Total)
 	if failure := r.failure(); failure != nil {
 		status.Message = cutMessage(failure.Message)
@@ -135,10 +129,7 @@ func (r Report) wentOn(group int, node string) string {
 }
 
 // short keeps the status of many nodes small.
-func short(text string) string {
-	const limit = 256
-	return strings.ToValidUTF8(text[:min(limit, len(text))], "")
-}
+func short(text string) string { return cut(text, 256) }
 
 // waitingNodes is what the nodes wait for.
 func (r Report) waitingNodes() (reason, message string) {

@@ -85,7 +85,7 @@ func SelectorOf(g *spec.Group) string {
 	case g.Selector != nil && g.Selector.Empty():
 		return "all other pods"
 	case g.Selector != nil:
-		return cut(g.Selector.String())
+		return cut(g.Selector.String(), 200)
 	case len(g.Names) > 0:
 		var names []string
 		for name := range g.Names {
@@ -97,21 +97,4 @@ func SelectorOf(g *spec.Group) string {
 }
 
 // several is first for more.
-func several(texts []string) string {
-	slices.Sort(texts)
-	const most = 5
-	text := strings.Join(texts[:min(most, len(texts))], ",")
-	if more := len(texts) - most; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return text
-}
-
-// cut bounds the text of a selector.
-func cut(text string) string {
-	const most = 200
-	if len(text) > most {
-		return text[:most] + "..."
-	}
-	return text
-}
+func several(texts []string) string { return firstOf(texts, 5, ",") }
