@@ -83,10 +83,11 @@ func TestASumOfExpectedPodsNeverTurnsNegative(t *testing.T) {
 	assert.EqualValues(t, math.MaxInt32, report.Status(report.Object, time.Now()).Groups[0].Expected, "as much as the field takes")
 }
 
-func TestAPercentageThatOverflowsIsNeverEnough(t *testing.T) {
+func TestAPercentageThatOverflowsAsksForEveryMember(t *testing.T) {
 	engine := newEngine()
 	engine.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").
 		Label("One", "tier", "one").MinAvailable("9223372036854775807%").Pods("Two", "two").Obj())
+	engine.ApplyPod(makePod("not-ready", "1").Label("tier", "one").Node("node").Obj())
 	for i := range 200 {
 		name := fmt.Sprintf("one-%d", i)
 		engine.ApplyPod(makePod(name, "1").Label("tier", "one").Node("node").Condition(corev1.PodReady, corev1.ConditionTrue, "").Obj())

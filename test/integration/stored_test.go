@@ -36,7 +36,6 @@ func TestSequencesThatCannotBeRead(t *testing.T) {
 		"no-names": `{podGroups: [{pods: [db]}, {name: Application, pods: app}, {pods: [web]}]}`,
 		"no-gate":  `{schedulingGateName: [a], podGroups: [{pods: [one]}, {pods: [two]}]}`,
 		"empty":    `{podGroups: []}`,
-		"too-many": `{podGroups: [{pods: [early]}, {pods: [middle], minAvailable: 99999999999}, {pods: [late]}]}`,
 	} {
 		broken.AwaitCreated(broken.stored(name, spec))
 	}
@@ -57,7 +56,6 @@ func TestSequencesThatCannotBeRead(t *testing.T) {
 			"no-list":  "spec.podGroups: must be a list",
 			"no-names": "spec.podGroups[1]: ",
 			"no-gate":  "spec.schedulingGateName: ",
-			"too-many": "spec.podGroups[1].minAvailable: 99999999999 is not a number from 0 to 100000",
 			"empty":    "spec.podGroups must have 1 to 64 groups",
 		} {
 			broken.Await(name+" to be reported", func() bool { return broken.reportOf(name) != "" })
@@ -80,22 +78,6 @@ func TestSequencesThatCannotBeRead(t *testing.T) {
 		s.expectHeld("web", "two")
 		s.makeReady("app")
 		s.awaitBound("web")
-	})
-	t.Run("of a group that needs more members than a number holds, the members keep their place", func(t *testing.T) {
-		s := broken
-		s.createPods(s.pod("middle"), s.pod("late"), s.pod("early"))
-		s.awaitBound("early")
-		s.expectHeld("middle", "late")
-		s.makeReady("early")
-		s.awaitBound("middle")
-		s.makeReady("middle")
-		s.expectHeld("late")
-
-		cluster.Change(s.Story, s.unstructured("too-many"), func(object *unstructured.Unstructured) {
-			second := object.Object["spec"].(map[string]any)["podGroups"].([]any)[1].(map[string]any)
-			second["minAvailable"] = int64(1)
-		})
-		s.awaitBound("late")
 	})
 }
 

@@ -1,7 +1,6 @@
 package spec
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -186,25 +185,9 @@ func readGroups[Group any](r *reader, stored any, unknown func(name string) Grou
 		if err == nil {
 			continue
 		}
-		if rest, ok := withoutMinAvailable[Group](group); ok {
-			groups[i] = rest
-			number, _ := json.Marshal(group["minAvailable"]) // as it is stored
-			r.note(i, "spec.podGroups[%d].minAvailable: %s is not a number from 0 to 100000, nor a percentage: correct it; until then "+
-				"the group does not count as ready", i, number)
-			continue
-		}
 		name, _ := group["name"].(string)
 		groups[i] = unknown(name)
 		r.note(i, "spec.podGroups[%d]: %v", i, err)
 	}
 	return groups
-}
-
-// withoutMinAvailable reads a group but for minAvailable, if that is all that cannot be read: definitions once took numbers that its
-// field does not hold. So the pods of the group stay its members, and wait for the groups before it.
-func withoutMinAvailable[Group any](stored map[string]any) (group Group, ok bool) {
-	rest := maps.Clone(stored)
-	delete(rest, "minAvailable")
-	ok = convert(rest, &group) == nil
-	return group, ok
 }

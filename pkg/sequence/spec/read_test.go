@@ -46,11 +46,6 @@ func TestRead(t *testing.T) {
 			wantSpec:       v1alpha1.PodSequenceSpec{PodGroups: []v1alpha1.PodGroup{{Name: "One"}}},
 			wantUnreadable: []Unreadable{{0, "spec.podGroups[0]: "}},
 		},
-		"a number of members that is too large for its field does not take the members with it": {
-			stored:         `{spec: {podGroups: [{name: One, pods: [a], minAvailable: 99999999999}]}}`,
-			wantSpec:       v1alpha1.PodSequenceSpec{PodGroups: []v1alpha1.PodGroup{{Name: "One", Pods: []string{"a"}}}},
-			wantUnreadable: []Unreadable{{0, "spec.podGroups[0].minAvailable: 99999999999 is not a number from 0 to 100000"}},
-		},
 		"a field of the spec does not take the groups with it": {
 			stored: `{spec: {scope: [Cluster], podGroups: [{pods: [a]}, {pods: [b]}]}}`,
 			wantSpec: v1alpha1.PodSequenceSpec{

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -233,9 +232,6 @@ func (s *Sequence) compileGroup(i int, spec *v1alpha1.PodGroup, cluster *v1alpha
 		return
 	}
 
-	if spec.ExpectedPods != 0 {
-		s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d].expectedPods works only with podSelector and is ignored here: remove it", i)
-	}
 	g.where = place
 	g.Names = make(map[string]struct{}, len(spec.Pods))
 	for _, name := range spec.Pods {
@@ -284,10 +280,14 @@ func (s *Sequence) compileLimits(i int, spec *v1alpha1.PodGroup, g *Group) {
 		s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d].timeout: %v: use a duration such as 10m", i, err)
 	}
 	if spec.MinAvailable != nil {
-		if _, err := intstr.GetScaledValueFromIntOrPercent(spec.MinAvailable, 1, true); err != nil {
+		of100, err := intstr.GetScaledValueFromIntOrPercent(spec.MinAvailable, 100, true)
+		if err == nil && spec.MinAvailable.Type == intstr.String && (of100 < 0 || of100 > 100) {
+			err = fmt.Errorf("%s is not a percentage from 0%% to 100%%", spec.MinAvailable.StrVal)
+		}
+		if err != nil {
 			s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d].minAvailable: %v: until you correct it, every member must be ready", i, err)
 		} else {
-			g.MinAvailable = bounded(spec.MinAvailable)
+			g.MinAvailable = spec.MinAvailable
 		}
 	}
 	if len(spec.NodeSelector) > 0 {
@@ -297,17 +297,6 @@ func (s *Sequence) compileLimits(i int, spec *v1alpha1.PodGroup, g *Group) {
 		}
 		g.NodeSelector = labels.SelectorFromSet(selector)
 	}
-}
-
-// bounded returns the same number or percentage. A percentage that is far from anything that makes sense becomes one whose
-// multiples can be counted.
-func bounded(minAvailable *intstr.IntOrString) *intstr.IntOrString {
-	const limit = 1_000_000
-	percent, err := strconv.Atoi(strings.TrimSuffix(minAvailable.StrVal, "%"))
-	if minAvailable.Type == intstr.Int || err != nil || (-limit <= percent && percent <= limit) {
-		return minAvailable
-	}
-	return ptr.To(intstr.FromString(strconv.Itoa(min(max(percent, -limit), limit)) + "%"))
 }
 
 func (s *Sequence) problem(reason, format string, args ...any) {
