@@ -65,32 +65,22 @@ func (o *oracle) objectsIn(ps *v1alpha1.PodSequence) map[v1alpha1.ObjectReferenc
 	return objects
 }
 
-// objectIn is what status says of one object. If it says it twice, the object is only as required if both say so, and since the later time.
+// objectIn is what status says of one object. If it says it twice, the first counts.
 func (o *oracle) objectIn(ps *v1alpha1.PodSequence, reference v1alpha1.ObjectReference) oracleObject {
-	var records []v1alpha1.ObjectStatus
+	var chosen *v1alpha1.ObjectStatus
 	for _, g := range ps.Status.Groups {
 		for _, record := range g.Objects {
 			of := v1alpha1.ObjectReference{APIVersion: record.APIVersion, Kind: record.Kind, Namespace: record.Namespace, Name: record.Name, Until: record.Until}
 			if of.Until == "" {
 				of.Until = "Current"
 			}
-			if of == reference {
-				records = append(records, record)
+			if of == reference && chosen == nil {
+				chosen = &record
 			}
 		}
 	}
-	if len(records) == 0 {
+	if chosen == nil {
 		return oracleObject{}
-	}
-	chosen := records[0]
-	for _, record := range records[1:] {
-		switch {
-		case chosen.State != "Satisfied":
-		case record.State != "Satisfied", record.Since == nil && chosen.Since != nil:
-			chosen = record
-		case record.Since != nil && chosen.Since != nil && record.Since.After(chosen.Since.Time):
-			chosen = record
-		}
 	}
 	now := oracleObject{says: fmt.Sprint(chosen.State, chosen.Message), uid: chosen.UID, satisfied: chosen.State == "Satisfied"}
 	before := o.objectsBefore[ps.UID][reference]

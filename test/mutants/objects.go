@@ -38,8 +38,6 @@ func ofObjects() []mutant {
 			"what status says of objects later is not read", engine, ""},
 		{specPath + "objects.go", "object.Until = cmp.Or(object.Until, v1alpha1.UntilCurrent)", "_ = cmp.Or(object.Until, v1alpha1.UntilCurrent)",
 			"an object with the default requirement is not found on record", engine, ""},
-		{specPath + "objects.go", "other == nil || letsLess(record, other)", "other == nil || letsLess(other, record)",
-			"of two records the one counts that lets more happen", engine, ""},
 		{specPath + "definition.go", "Objects: definedObjects(spec), ", "",
 			"a pass holds though the group waits for other objects now", engine, ""},
 		{specPath + "objects.go", "\tslices.SortFunc(objects, compareObjects)\n", "\t_ = compareObjects\n",

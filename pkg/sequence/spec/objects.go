@@ -67,8 +67,8 @@ func (g *Group) needsNoMember() bool {
 		(g.Selector != nil || len(g.Names) > 0))
 }
 
-// ObjectRecords returns what status says of objects, by what it says them of. Which group they are in makes no difference. If it says
-// two things of one object, that counts which lets less happen.
+// ObjectRecords returns what status says of objects, by what it says them of. Which group they are in makes no difference. If the state of
+// an object changed while status was worked out, the first record counts: the next status has the new state.
 func ObjectRecords(status *v1alpha1.PodSequenceStatus) map[v1alpha1.ObjectReference]*v1alpha1.ObjectStatus {
 	var records map[v1alpha1.ObjectReference]*v1alpha1.ObjectStatus
 	for i := range status.Groups {
@@ -77,8 +77,7 @@ func ObjectRecords(status *v1alpha1.PodSequenceStatus) map[v1alpha1.ObjectRefere
 			if records == nil {
 				records = map[v1alpha1.ObjectReference]*v1alpha1.ObjectStatus{}
 			}
-			of := ReferenceOf(record)
-			if other := records[of]; other == nil || letsLess(record, other) {
+			if of := ReferenceOf(record); records[of] == nil {
 				records[of] = record
 			}
 		}
@@ -92,15 +91,4 @@ func ReferenceOf(record *v1alpha1.ObjectStatus) v1alpha1.ObjectReference {
 		APIVersion: record.APIVersion, Kind: record.Kind, Namespace: record.Namespace, Name: record.Name,
 		Until: cmp.Or(record.Until, v1alpha1.UntilCurrent),
 	}
-}
-
-// letsLess reports whether less may happen by one record than by another one of the same object.
-func letsLess(a, b *v1alpha1.ObjectStatus) bool {
-	switch {
-	case a.State != v1alpha1.ObjectSatisfied, b.State != v1alpha1.ObjectSatisfied:
-		return a.State != v1alpha1.ObjectSatisfied && b.State == v1alpha1.ObjectSatisfied
-	case a.Since == nil, b.Since == nil:
-		return a.Since == nil && b.Since != nil
-	}
-	return b.Since.Before(a.Since)
 }

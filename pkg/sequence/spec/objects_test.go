@@ -54,28 +54,3 @@ func TestOfObjectsOnlyTheirSetDefinesAGroup(t *testing.T) {
 	assert.NotEqual(t, hash(a, b), hash(a))
 	assert.NotEqual(t, hash(a), hash(certificate("a", "Ready")))
 }
-
-func TestOfTwoRecordsOfAnObjectTheOneCountsThatLetsLessHappen(t *testing.T) {
-	early, late := metav1.NewTime(time.Unix(1, 0)), metav1.NewTime(time.Unix(2, 0))
-	is := func(state v1alpha1.ObjectState, since *metav1.Time) v1alpha1.ObjectStatus {
-		return v1alpha1.ObjectStatus{APIVersion: "cert-manager.io/v1", Kind: "Certificate", Name: "a", State: state, Since: since}
-	}
-	for name, tt := range map[string]struct{ less, more v1alpha1.ObjectStatus }{
-		"it is not ready":     {is(v1alpha1.ObjectWaiting, nil), is(v1alpha1.ObjectSatisfied, &early)},
-		"it is ready later":   {is(v1alpha1.ObjectSatisfied, &late), is(v1alpha1.ObjectSatisfied, &early)},
-		"nobody says when":    {is(v1alpha1.ObjectSatisfied, nil), is(v1alpha1.ObjectSatisfied, &late)},
-		"nobody may read it":  {is(v1alpha1.ObjectNotReadable, nil), is(v1alpha1.ObjectSatisfied, nil)},
-		"it does not exist":   {is(v1alpha1.ObjectNotFound, nil), is(v1alpha1.ObjectSatisfied, &late)},
-		"a state of tomorrow": {is("Suspended", nil), is(v1alpha1.ObjectSatisfied, &late)},
-	} {
-		t.Run(name, func(t *testing.T) {
-			for _, records := range [][]v1alpha1.ObjectStatus{{tt.less, tt.more}, {tt.more, tt.less}} {
-				status := v1alpha1.PodSequenceStatus{}
-				for _, record := range records {
-					status.Groups = append(status.Groups, v1alpha1.GroupStatus{Objects: []v1alpha1.ObjectStatus{record}})
-				}
-				assert.Equal(t, tt.less, *ObjectRecords(&status)[certificate("a", "Current")])
-			}
-		})
-	}
-}
