@@ -49,7 +49,7 @@ func (k *knowledge) decision(p *pod) (d report.Decision) {
 	case h.rule == hold.ByGroup:
 		s.nodeless.describe(&d, k.now)
 	case h.rule == hold.Unsupported:
-		d.Reason, d.Unsupported, d.SchedulerNames = report.HeldUnsupported, report.UnsupportedPodOf(p.Pod), k.settings.SchedulerNames
+		d.Reason, d.SchedulerNames = report.HeldUnsupported, k.settings.SchedulerNames
 	case p.kept != nil:
 		n := k.unplaced.nodeOfPin(p.Pin())
 		if d.Node = p.Pin().Node + p.Pin().Host; n == nil {

@@ -227,18 +227,18 @@ func (set *settings) unsupportedPods(s *sequence) (spec.Problem, bool) {
 	if set.ClusterScopeOnly {
 		return report.UnsupportedScope(), true
 	}
-	var pods []report.UnsupportedPod
+	var names []string
 	for i := range s.groups {
 		for p := range s.nodeless.peek(i).members {
 			if set.holdFacts(p, membership{s, i}).Rule() == hold.Unsupported {
-				pods = append(pods, report.UnsupportedPodOf(p.Pod))
+				names = append(names, s.nameOf(p))
 			}
 		}
 	}
-	if len(pods) == 0 {
+	if len(names) == 0 {
 		return spec.Problem{}, false
 	}
-	return report.UnsupportedPods(pods, s.Cluster, set.SchedulerNames), true
+	return report.UnsupportedPods(names, set.SchedulerNames), true
 }
 
 // outdatedPods reports pods of an older revision that are not ready and that nobody replaces.

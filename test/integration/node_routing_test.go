@@ -1,7 +1,6 @@
 package integration
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -79,39 +78,6 @@ func TestAGatedPodOfAnotherSchedulerInNodeScopeStaysGated(t *testing.T) {
 	s.expectHeld("theirs", "theirs-first")
 	assert.Equal(t, ourGate, gates(s.getPod("theirs")))
 	assert.Equal(t, ourGate, gates(s.getPod("theirs-first")))
-}
-
-// What gated pods of the stock scheduler say, such as those that another controller left, ends their wait.
-func TestGatedPodsOfBeforeTheMigrationComeToOurSchedulerByTheCommandOfTheirMessage(t *testing.T) {
-	slow.Test(t)
-	t.Parallel()
-	s := newNodeStory(t, "a")
-	s.awaitRouting()
-	s.Create(s.driverThenApp().Obj(), s.driver())
-	s.startOn("driver", "a")
-	old := s.pinned("old", "app", "a").SchedulerName(stockScheduler).SchedulingGates([]string{v1alpha1.DefaultSchedulingGateName})
-	s.createPods(old)
-	command := ""
-	s.Await("the message to say how", func() bool {
-		_, after, found := strings.Cut(waitMessage(s.getPod("old")), "create it again: ")
-		command = after
-		return found
-	})
-	before := s.getPod("old").UID
-	s.env.MustShell(t, command)
-	s.awaitBound("old")
-	assert.NotEqual(t, before, s.getPod("old").UID)
-	assert.Equal(t, ourScheduler, s.getPod("old").Spec.SchedulerName)
-}
-
-// waitMessage is what a pod without a node says of why it has none.
-func waitMessage(pod *corev1.Pod) string {
-	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodScheduled {
-			return c.Message
-		}
-	}
-	return ""
 }
 
 // awaitRouting waits until the policy counts, which takes the API server some time after its start.

@@ -37,8 +37,7 @@ type Decision struct {
 	// NodeTrouble says that the node is not ready, or is cordoned; empty if it is neither.
 	NodeTrouble  string
 	NodeNotReady bool
-	// Unsupported is the pod, and SchedulerNames are the schedulers that would support it, if Reason is HeldUnsupported.
-	Unsupported    UnsupportedPod
+	// SchedulerNames are the schedulers that would support the pod, if Reason is HeldUnsupported.
 	SchedulerNames []string
 }
 
@@ -127,7 +126,7 @@ func (d Decision) message(progress string) string {
 		return fmt.Sprintf(waitingPrefix+"a PodSequence that selects this pod: namespace %s requires one (annotation %s)",
 			d.Sequence.Namespace, v1alpha1.RequireSequenceAnnotation)
 	case HeldUnsupported:
-		return fmt.Sprintf(waitingPrefix+"podsequence-scheduler: only it supports scope Node of %s; %s", NameOf(d.Sequence), d.Unsupported.fix(d.SchedulerNames))
+		return fmt.Sprintf(waitingPrefix+"podsequence-scheduler: only it supports scope Node of %s; %s", NameOf(d.Sequence), supportScopeNode(d.SchedulerNames))
 	}
 	if d.NodeTrouble != "" {
 		progress += "; " + d.NodeTrouble

@@ -26,13 +26,13 @@ func TestMessagesOfHeldPods(t *testing.T) {
 		"a wait":                 {HeldByWait, "", `waiting for group 1/3 "Database" of PodSequence shop/backend: ready, its waitDuration ends at 1970-01-01T00:00:00Z`},
 		"a suspension":           {HeldBySuspension, "", `waiting for PodSequence shop/backend, which is suspended: set spec.suspend to false to go on`},
 	}
-	held.Unsupported, held.SchedulerNames = UnsupportedPod{Namespace: "shop", Name: "app"}, []string{"podsequence-scheduler", "another"}
+	held.SchedulerNames = []string{"podsequence-scheduler", "another"}
 	tests["a scheduler that supports scope Node"] = struct {
 		reason Reason
 		node   string
 		want   string
-	}{HeldUnsupported, "", "waiting for podsequence-scheduler: only it supports scope Node of PodSequence shop/backend; create it again: kubectl get pod app " +
-		"-n shop -o yaml | sed 's/schedulerName: .*/schedulerName: podsequence-scheduler/' | kubectl replace --force -f -"}
+	}{HeldUnsupported, "", "waiting for podsequence-scheduler: only it supports scope Node of PodSequence shop/backend; set schedulerName to " +
+		"podsequence-scheduler or another in the pod template; create a pod without a template again"}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			d := held
@@ -68,36 +68,6 @@ func TestWhoPausedAWorkloadIsNamed(t *testing.T) {
 	assert.Equal(t, ", Deployment api is paused: set its spec.paused to false, Deployment web is paused by DeploymentCoordination weekly until its turn",
 		PausedWorkloads([]*inventory.Workload{by, other}, false))
 	assert.Empty(t, PausedWorkloads(nil, false))
-}
-
-func TestMessagesOfGatedPodsOfOtherSchedulers(t *testing.T) {
-	names := []string{"podsequence-scheduler", "another"}
-	pod := func(name string, owned, routed bool) UnsupportedPod {
-		return UnsupportedPod{Namespace: "shop", Name: name, Owned: owned, Routed: routed}
-	}
-	const cannot = "does not support scope Node, and the scheduler of a pod cannot be changed; "
-	for name, test := range map[string]struct {
-		pods     []UnsupportedPod
-		anywhere bool
-		want     string
-	}{
-		"one that a workload replaces": {
-			pods: []UnsupportedPod{pod("app", true, true)},
-			want: "app stays gated: its scheduler " + cannot + "create it again: kubectl delete pod app -n shop; without the routing policy, " +
-				"which needs Kubernetes 1.36, set schedulerName to podsequence-scheduler or another in the pod template instead",
-		},
-		"one of a third scheduler": {
-			pods: []UnsupportedPod{pod("app", true, false)},
-			want: "app stays gated: its scheduler " + cannot + "set schedulerName to podsequence-scheduler or another in the pod template",
-		},
-		"several that nothing replaces": {
-			pods: []UnsupportedPod{pod("b", false, true), pod("a", false, false)}, anywhere: true,
-			want: "shop/a, shop/b stay gated: their scheduler " + cannot + "for shop/a, create it again: kubectl get pod a -n shop -o yaml | " +
-				"sed 's/schedulerName: .*/schedulerName: podsequence-scheduler/' | kubectl replace --force -f -",
-		},
-	} {
-		assert.Equal(t, test.want, UnsupportedPods(test.pods, test.anywhere, names).Message, name)
-	}
 }
 
 // The scheduler counts nodes by message, so what nodes lack must be said alike.

@@ -148,6 +148,22 @@ func UnsupportedScope() spec.Problem {
 		"install it, or use scope Cluster"}
 }
 
+// UnsupportedPods is about gated pods of a sequence of scope Node whose scheduler does not know on which nodes the sequence releases them.
+func UnsupportedPods(pods, schedulerNames []string) spec.Problem {
+	return spec.Problem{Reason: v1alpha1.ReasonUnsupportedScope, Message: fmt.Sprintf(
+		"pods of another scheduler stay gated (%s): only podsequence-scheduler supports scope Node, and the scheduler of a pod cannot be changed; %s",
+		first(pods), supportScopeNode(schedulerNames))}
+}
+
+// supportScopeNode says how pods come to podsequence-scheduler. The controller cannot do it: the API server refuses to change the scheduler
+// of a pod, and another scheduler would place the pod on a node that is not ready for it.
+func supportScopeNode(schedulerNames []string) string {
+	if len(schedulerNames) == 0 {
+		return "podsequence-scheduler is not part of this installation: install it, or use scope Cluster"
+	}
+	return fmt.Sprintf("set schedulerName to %s in the pod template; create a pod without a template again", strings.Join(schedulerNames, " or "))
+}
+
 // OutdatedPods is about pods as of OutdatedPod.
 func OutdatedPods(pods []string) spec.Problem {
 	return spec.Problem{Reason: v1alpha1.ReasonPodsOutdated, Message: first(pods)}

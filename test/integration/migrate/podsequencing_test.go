@@ -117,14 +117,8 @@ func TestTheGuideFromPodSequencing(t *testing.T) {
 		5: func() {
 			s.awaitPods("storage", "application", "to be created again", 2, isOurs)
 			s.awaitPods("storage", "worker", "to be created again", 1, isOurs)
-			// What the message says of the pod that nothing replaces.
-			var command string
-			cluster.Await(t, "the command for the pod that is left", func() bool {
-				before, after, found := strings.Cut(s.degraded("storage", "csi"), "create it again: ")
-				command = after
-				return found && strings.HasPrefix(before, "alone ")
-			})
-			s.run(command)
+			cluster.Await(t, "the pod to be named that nothing replaces", func() bool { return strings.Contains(s.degraded("storage", "csi"), "(alone)") })
+			s.run("kubectl get pod alone -n storage -o yaml | sed 's/schedulerName: .*/schedulerName: podsequence-scheduler/' | kubectl replace --force -f -")
 			s.awaitPods("storage", "alone", "to be created again", 1, isOurs)
 		},
 		6: func() {
