@@ -31,12 +31,9 @@ func (k *knowledge) applyNamespace(object *corev1.Namespace, tx *transaction) {
 	}
 	text := object.Annotations[v1alpha1.AllowSequencesFromAnnotation]
 	going := object.DeletionTimestamp != nil
-	k.consents.facts[object.Name] = namespaceFacts{object.UID, text, object.Labels, object.ResourceVersion, going}
+	k.consents.facts[object.Name] = namespaceFacts{text, object.Labels, object.ResourceVersion, going}
 	if k.published.existing.setNamespace(object.Name, spec.RequiresSequence(object.Annotations)) {
 		k.markUnselectedDirty(object.Name, tx)
-	}
-	if before.uid != object.UID {
-		k.recheckConsents(k.consents.abroad[object.Name], tx)
 	}
 	if before.going != going {
 		k.workloads.setNamespaceGoing(object.Name, going, tx)
@@ -59,7 +56,6 @@ func (k *knowledge) removeNamespace(namespace string, tx *transaction) {
 	}
 	k.published.existing.forgetNamespace(namespace)
 	k.recheckConsents(k.consents.foreign[namespace], tx)
-	k.recheckConsents(k.consents.abroad[namespace], tx)
 	k.updateGroupsIn(namespace, tx)
 }
 

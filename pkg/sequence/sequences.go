@@ -47,7 +47,7 @@ func (s *sequence) recordIndex(i int) int { return s.RecordIndex(&s.object.Statu
 // refusal says why the target namespace of a sequence does not allow it; empty if it does.
 func (c *consents) refusal(s *spec.Sequence) string {
 	list, exists := c.facts[s.Namespace]
-	return s.Refusal(list.text, exists, c.facts[s.Key.Namespace].uid)
+	return s.Refusal(list.text, exists)
 }
 
 // checkConsent asks the target namespace of a new sequence whether it allows it. old is what the sequence takes the place of; nil
@@ -74,14 +74,12 @@ func refusedByStatus(s *sequence) bool {
 func (c *consents) register(s *sequence) {
 	if s.IsForeign() {
 		insert(c.foreign, s.Namespace, s)
-		insert(c.abroad, s.Key.Namespace, s)
 	}
 }
 
 func (c *consents) unregister(s *sequence) {
 	if s.IsForeign() {
 		remove(c.foreign, s.Namespace, s)
-		remove(c.abroad, s.Key.Namespace, s)
 	}
 }
 

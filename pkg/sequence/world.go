@@ -57,15 +57,13 @@ type namespace struct {
 type consents struct {
 	// facts are of all namespaces that there are.
 	facts map[string]namespaceFacts
-	// foreign are the sequences that point to a namespace from another one, abroad are those of a namespace that point to another
-	// one.
-	foreign, abroad map[string]map[*sequence]struct{}
+	// foreign are the sequences that point to a namespace from another one.
+	foreign map[string]map[*sequence]struct{}
 }
 
 // namespaceFacts are the annotation of a namespace that lists whom it allows, empty for one without, its UID, and its labels, in a
 // version of the namespace.
 type namespaceFacts struct {
-	uid     types.UID
 	text    string
 	labels  map[string]string
 	version string
@@ -76,7 +74,7 @@ type namespaceFacts struct {
 func newConsents() consents {
 	return consents{
 		facts:   map[string]namespaceFacts{},
-		foreign: map[string]map[*sequence]struct{}{}, abroad: map[string]map[*sequence]struct{}{},
+		foreign: map[string]map[*sequence]struct{}{},
 	}
 }
 

@@ -106,8 +106,6 @@ func ofEngine() []mutant {
 			"a proof that somebody wrote on a gated pod counts", engine, ""},
 		{enginePath + "proof.go", "(p.Tried || !set.isOurs(p))", "!set.isOurs(p)",
 			"a pod whose gate was lifted, and for which there is no room, proves nothing", engine, ""},
-		{enginePath + "apply_namespace.go", "\t\tk.recheckConsents(k.consents.abroad[object.Name], tx)\n", "",
-			"consent by UID is not looked at again when another namespace gets the name", engine, ""},
 		{enginePath + "proof.go", "!facts.Proves(p.Bound())", "!facts.Proves(true)",
 			"a pod without a node proves what is on nodes", engine, ""},
 		{enginePath + "settle.go", "\tk.tryOn(opened, tx)\n", "",

@@ -183,10 +183,8 @@ func ofOrder() []mutant {
 			"that a pod starts or gets a condition is no news", engine, ""},
 		{readinessPath + "minready.go", "g.Required == v1alpha1.RequireStarted, g.Condition != \"\":", "g.Required == v1alpha1.RequireStarted:",
 			"a pod without a probe must be Ready for a while though a condition is asked for", engine, ""},
-		{specPath + "consent.go", `case entry == "*", entry == namespace:`, `case entry != "":`,
+		{specPath + "consent.go", `slices.Contains(entries, own), slices.Contains(entries, "*"):`, `entries[0] != "":`,
 			"consent for one namespace is consent for all", engine, ""},
-		{specPath + "consent.go", `case types.UID(pinned) == uid && uid != "":`, `case pinned != "" && uid != "":`,
-			"consent by UID passes to another namespace of the name", engine, ""},
 		{specPath + "reach.go", "return selectable && w.selector.Matches(", "return w.selector.Matches(",
 			"a namespace that does not exist is selected", engine, ""},
 	}

@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
@@ -17,7 +16,6 @@ import (
 type namespaceFacts struct {
 	stamp time.Time
 	name  string
-	uid   types.UID
 	// allows is the list of namespaces whose sequences may hold its pods, as it is written.
 	allows string
 	labels labels.Set
@@ -28,7 +26,7 @@ type namespaceFacts struct {
 
 func factsOfNamespace(namespace *corev1.Namespace) facts {
 	return &namespaceFacts{
-		stamp: newestStamp(namespace), name: namespace.Name, uid: namespace.UID,
+		stamp: newestStamp(namespace), name: namespace.Name,
 		allows: namespace.Annotations[v1alpha1.AllowSequencesFromAnnotation], labels: namespace.Labels,
 		going:    namespace.DeletionTimestamp != nil,
 		required: namespace.Annotations[v1alpha1.RequireSequenceAnnotation] == v1alpha1.RequireSequence,
@@ -37,7 +35,7 @@ func factsOfNamespace(namespace *corev1.Namespace) facts {
 
 func (f *namespaceFacts) says(other facts) bool {
 	o, ok := other.(*namespaceFacts)
-	return ok && f.uid == o.uid && f.allows == o.allows && f.going == o.going && f.required == o.required && maps.Equal(f.labels, o.labels)
+	return ok && f.allows == o.allows && f.going == o.going && f.required == o.required && maps.Equal(f.labels, o.labels)
 }
 
 func (f *namespaceFacts) as(e event) event {
@@ -53,13 +51,7 @@ func (w *world) consents(f *sequenceFacts) bool {
 		return true
 	}
 	for _, allowed := range strings.Split(w.allows[f.target], ",") {
-		name, uid, byUID := strings.Cut(strings.Trim(allowed, " \t\r\n"), ":")
-		switch {
-		case byUID:
-			if own, there := w.uids[f.Namespace]; name == f.Namespace && there && uid == string(own) {
-				return true
-			}
-		case name == "*", name == f.Namespace:
+		if name := strings.Trim(allowed, " \t\r\n"); name == "*" || name == f.Namespace {
 			return true
 		}
 	}
@@ -69,12 +61,11 @@ func (w *world) consents(f *sequenceFacts) bool {
 func (w *world) putNamespace(f *namespaceFacts, deleted bool) {
 	if deleted {
 		delete(w.allows, f.name)
-		delete(w.uids, f.name)
 		delete(w.labels, f.name)
 		w.going.Delete(f.name)
 		return
 	}
-	w.allows[f.name], w.labels[f.name], w.uids[f.name] = f.allows, f.labels, f.uid
+	w.allows[f.name], w.labels[f.name] = f.allows, f.labels
 	if f.going {
 		w.going.Insert(f.name)
 	} else {

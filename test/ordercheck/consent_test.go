@@ -38,23 +38,6 @@ func TestJudgeAsksForConsent(t *testing.T) {
 		"consent for another namespace is none": {
 			steps: []step{allowing("shop", "ops-2,o,ps"), far, create("app"), bind("app")},
 		},
-		"consent by UID counts": {
-			steps:     []step{found("ops", "1"), allowing("shop", "dev, ops:1"), far, create("app"), bind("app")},
-			wantEarly: []string{"shop/app"},
-		},
-		"consent by the UID of a namespace that was deleted does not": {
-			steps: []step{found("ops", "1"), allowing("shop", "ops:1"), abolish("ops"), found("ops", "2"), far, create("app"), bind("app")},
-		},
-		"nor by the UID of another one": {
-			steps: []step{found("ops", "1"), found("dev", "2"), allowing("shop", "ops:2,dev:1"), far, create("app"), bind("app")},
-		},
-		"nor by no UID": {
-			steps: []step{allowing("shop", "ops:"), far, create("app"), bind("app")},
-		},
-		"a namespace that is created after consent to it counts from then on": {
-			steps:     []step{allowing("shop", "ops:1"), far, found("ops", "1"), create("app"), bind("app")},
-			wantEarly: []string{"shop/app"},
-		},
 		"a sequence of the namespace itself needs none": {
 			steps:     []step{allowing("shop", ""), order("near", named("db"), named("app")), create("app"), bind("app")},
 			wantEarly: []string{"shop/app"},

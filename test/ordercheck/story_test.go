@@ -295,13 +295,6 @@ func allowing(namespace, list string) step {
 	}
 }
 
-// found creates a namespace with this UID.
-func found(namespace, uid string) step {
-	return func(s *story) {
-		s.changed(factsOfNamespace(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace, UID: types.UID(uid)}}), false)
-	}
-}
-
 // abolish deletes a namespace.
 func abolish(namespace string) step {
 	return func(s *story) {

@@ -20,7 +20,6 @@ type world struct {
 	gone        sets.Set[string]               // names of nodes that were deleted, and that there are not
 	sayings     map[string]sayings             // by node
 	allows      map[string]string              // by namespace, whose sequences it lets hold its pods
-	uids        map[string]types.UID           // of the namespaces that there are
 	labels      map[string]labels.Set          // by namespace
 	going       sets.Set[string]               // namespaces that are being deleted
 	seen        sets.Set[types.NamespacedName] // names that some pod has had
@@ -80,7 +79,6 @@ func newWorld() *world {
 		gone:         sets.New[string](),
 		sayings:      map[string]sayings{},
 		allows:       map[string]string{},
-		uids:         map[string]types.UID{},
 		labels:       map[string]labels.Set{},
 		going:        sets.New[string](),
 		seen:         sets.New[types.NamespacedName](),

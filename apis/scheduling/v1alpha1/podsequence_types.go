@@ -20,8 +20,7 @@ const FormerFinalizer = "podsequence.example.com/finalizer"
 const ReleasedAnnotation = "podsequence.example.com/released"
 
 // AllowSequencesFromAnnotation is on a namespace and lists the other namespaces whose PodSequences may hold its pods by
-// spec.namespace: entries with commas between them. An entry is name:UID, for the namespace with that UID alone; a name, for whatever
-// namespace has it; or * for all. Without it no PodSequence of another namespace does.
+// spec.namespace: names with commas between them, or * for all. Without it no PodSequence of another namespace does.
 const AllowSequencesFromAnnotation = "podsequence.example.com/allow-sequences-from"
 
 // SequenceLabel is on a pod, by its template, and names the PodSequence of the pod's namespace that is to order it. The pod is held
@@ -166,7 +165,7 @@ type PodSequenceSpec struct {
 
 	// The namespace of the pods. Defaults to the namespace of the PodSequence. Another namespace must allow it with
 	// the annotation podsequence.example.com/allow-sequences-from: a comma-separated list of namespaces whose PodSequences may
-	// hold its pods, each by name or as name:UID, or * for all. Otherwise the PodSequence holds and releases nothing, and is
+	// hold its pods, or * for all. Otherwise the PodSequence holds and releases nothing, and is
 	// Degraded, NamespaceNotAllowed.
 	// +optional
 	// +kubebuilder:validation:MaxLength=63
