@@ -58,15 +58,9 @@ type Recorder struct {
 	// queue serves namespaces in turn. Those of ClusterPodSequences count as one.
 	queue workqueue.TypedRateLimitingInterface[types.NamespacedName]
 
-	mu    sync.Mutex
-	turns map[types.NamespacedName]*turn
-}
-
-// turn is the present or the last turn of a sequence, as long as there is one or the last one failed.
-type turn struct {
-	running bool
-	again   bool  // it was asked for while it was running
-	problem error // what went wrong in the last one; a retry is queued then
+	mu sync.Mutex
+	// problems are what went wrong last. A retry is queued then.
+	problems map[types.NamespacedName]error
 }
 
 // New returns a Recorder that does nothing until Run. The rate limit of the configuration does not apply: what waits for a pass would only
@@ -87,7 +81,7 @@ func New(config *rest.Config, decider Decider, options Options) (*Recorder, erro
 		return nil, fmt.Errorf("make client for sequences: %w", err)
 	}
 	return &Recorder{
-		decider: decider, options: options, eyes: eyes, client: sequences, turns: map[types.NamespacedName]*turn{},
+		decider: decider, options: options, eyes: eyes, client: sequences, problems: map[types.NamespacedName]error{},
 		queue: fairqueue.New(
 			func(key types.NamespacedName) string { return key.Namespace },
 			workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](20*time.Millisecond, 30*time.Second),
@@ -101,11 +95,8 @@ func New(config *rest.Config, decider Decider, options Options) (*Recorder, erro
 func (r *Recorder) Record(key types.NamespacedName) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	switch turn := r.turns[key]; {
-	case turn == nil:
+	if r.problems[key] == nil {
 		r.queue.AddAfter(key, r.options.Delay)
-	case turn.running:
-		turn.again = true
 	}
 }
 
@@ -113,39 +104,30 @@ func (r *Recorder) Record(key types.NamespacedName) {
 func (r *Recorder) Why(key types.NamespacedName) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if turn := r.turns[key]; turn != nil && turn.problem != nil {
-		return "its pass cannot be recorded: " + turn.problem.Error()
+	if problem := r.problems[key]; problem != nil {
+		return "its pass cannot be recorded: " + problem.Error()
 	}
 	return ""
 }
 
-func (r *Recorder) begin(key types.NamespacedName) {
+// note remembers what went wrong, and sees to the next turn of a sequence. After a failure that is over nobody knows whether Record was
+// called meanwhile.
+func (r *Recorder) note(key types.NamespacedName, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.turns[key] == nil {
-		r.turns[key] = &turn{}
-	}
-	r.turns[key].running = true
-}
-
-// end ends a turn that failed with an error, or was in vain with errBehind, and sees to the next one.
-func (r *Recorder) end(key types.NamespacedName, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	ended := r.turns[key]
-	if err != nil && !errors.Is(err, errBehind) {
-		*ended = turn{problem: err}
-		r.queue.AddRateLimited(key)
-		return
-	}
-	delete(r.turns, key)
-	if err == nil {
+	hadProblem := r.problems[key] != nil
+	delete(r.problems, key)
+	switch {
+	case err == nil:
 		r.queue.Forget(key)
-	} else {
+		if hadProblem {
+			r.queue.AddAfter(key, r.options.Delay)
+		}
+	case errors.Is(err, errBehind):
 		r.queue.AddRateLimited(key)
-	}
-	if ended.again {
-		r.queue.AddAfter(key, r.options.Delay)
+	default:
+		r.problems[key] = err
+		r.queue.AddRateLimited(key)
 	}
 }
 
@@ -166,7 +148,6 @@ func (r *Recorder) work(ctx context.Context) {
 		if shutdown {
 			return
 		}
-		r.begin(key)
 		err := r.record(ctx, key)
 		if ctx.Err() != nil {
 			err = nil
@@ -176,7 +157,7 @@ func (r *Recorder) work(ctx context.Context) {
 			klog.FromContext(ctx).Error(err, "Could not record that groups were passed; what waits for them stays held, will retry",
 				"sequence", key)
 		}
-		r.end(key, err)
+		r.note(key, err)
 		r.queue.Done(key)
 	}
 }
