@@ -32,6 +32,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/singleflight"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -60,7 +61,7 @@ type Feed struct {
 
 	// newestOf lists metadata, see newestOf.
 	newestOf func(ctx context.Context, resource schema.GroupVersionResource, options metav1.ListOptions) (newest string, err error)
-	lists    *freshLists
+	lists    singleflight.Group // by what is listed
 
 	// state is why the engine does not know enough yet; nil once it does.
 	state atomic.Pointer[string]
@@ -109,7 +110,7 @@ func New(config *rest.Config, engine *sequence.Engine, options Options) (*Feed, 
 	}
 
 	f := &Feed{
-		engine: engine, sink: options.Sink, newestOf: newestOf(client), lists: newFreshLists(),
+		engine: engine, sink: options.Sink, newestOf: newestOf(client),
 		clock: options.Clock, rearm: make(chan struct{}, 1), opened: options.Opened,
 	}
 	if f.world, err = f.podsAndWorkloads(clients); err != nil {

@@ -3,7 +3,6 @@ package feed
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -16,66 +15,27 @@ import (
 // Nobody places a pod while it carries a gate, so whoever lifts the gate can look first: a sequence that was created before the pod, and
 // that the watch has not brought yet, holds it as well. All pods that are about to lose their gates share these looks.
 
-// listTimeout is how long a list may take before it is tried again.
+// listTimeout is how long a list may take, and then a watch to come as far, before the list is made again.
 const listTimeout = 10 * time.Second
 
-// freshLists are lists that are not older than whoever asks for them.
-type freshLists struct {
-	mu sync.Mutex
-	// next are the lists that have not begun, and busy tells of which there is one under way, by what is listed.
-	next map[string]*freshList
-	busy map[string]bool
-}
-
-// freshList is one list, for all who asked for it before it began.
-type freshList struct {
-	done   chan struct{} // closed when the rest is there
-	newest string        // the newest version of any object in it
-	err    error
-}
-
-func newFreshLists() *freshLists {
-	return &freshLists{next: map[string]*freshList{}, busy: map[string]bool{}}
-}
-
-// newest returns the newest version of what there was when it was called.
-func (l *freshLists) newest(ctx context.Context, what string, list func(context.Context) (newest string, err error)) (string, error) {
-	l.mu.Lock()
-	mine := l.next[what]
-	if mine == nil {
-		mine = &freshList{done: make(chan struct{})}
-		l.next[what] = mine
-		if !l.busy[what] {
-			l.busy[what] = true
-			go l.run(what, list)
+// fresh returns the newest version of what there was when it was called. Those who ask at the same time share lists, of which the first may
+// have begun too early for all but one of them.
+func (f *Feed) fresh(ctx context.Context, what string, list func(context.Context) (newest string, err error)) (string, error) {
+	for isFirst := true; ; isFirst = false {
+		isOwn := false
+		newest, err, _ := f.lists.Do(what, func() (any, error) {
+			isOwn = true
+			ctx, cancel := context.WithTimeout(ctx, listTimeout)
+			defer cancel()
+			return list(ctx)
+		})
+		switch {
+		case isFirst && !isOwn:
+			continue
+		case err != nil:
+			return "", fmt.Errorf("list %s: %w", what, err)
 		}
-	}
-	l.mu.Unlock()
-	select {
-	case <-mine.done:
-		return mine.newest, mine.err
-	case <-ctx.Done():
-		return "", fmt.Errorf("wait for a list of %s: %w", what, context.Cause(ctx))
-	}
-}
-
-// run lists until nobody has asked since the last list began.
-func (l *freshLists) run(what string, list func(context.Context) (string, error)) {
-	for {
-		l.mu.Lock()
-		now := l.next[what]
-		delete(l.next, what)
-		if now == nil {
-			delete(l.busy, what)
-		}
-		l.mu.Unlock()
-		if now == nil {
-			return
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), listTimeout)
-		now.newest, now.err = list(ctx)
-		cancel()
-		close(now.done)
+		return newest.(string), nil
 	}
 }
 
@@ -118,23 +78,21 @@ func newestOf(client metadata.Interface) func(context.Context, schema.GroupVersi
 // CatchUp returns once the engine knows every PodSequence and ClusterPodSequence that there was when it was called, and what a Namespace
 // said then.
 func (f *Feed) CatchUp(ctx context.Context, namespace string) error {
-	ctx, cancel := context.WithTimeout(ctx, listTimeout)
-	defer cancel()
 	for _, kind := range f.sequences {
-		newest, err := f.lists.newest(ctx, kind.resource.Resource, func(ctx context.Context) (string, error) { return f.newestSequence(ctx, kind) })
+		newest, err := f.fresh(ctx, kind.resource.Resource, func(ctx context.Context) (string, error) { return f.newestSequence(ctx, kind) })
 		if err != nil {
-			return fmt.Errorf("list %s: %w", kind.resource.Resource, err)
+			return err
 		}
 		if err := kind.watch.await(ctx, newest); err != nil {
 			return err
 		}
 	}
-	newest, err := f.lists.newest(ctx, "namespace "+namespace, func(ctx context.Context) (string, error) {
+	newest, err := f.fresh(ctx, "namespace "+namespace, func(ctx context.Context) (string, error) {
 		named := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, namespace).String()}
 		return f.newestOf(ctx, f.namespaces.resource, named)
 	})
 	if err != nil {
-		return fmt.Errorf("list namespace %s: %w", namespace, err)
+		return err
 	}
 	return f.namespaces.store.watch().await(ctx, newest)
 }

@@ -29,6 +29,8 @@ func (p *position) advance(version string) {
 
 // await returns once the watch has brought this version, which is one of its kind.
 func (p *position) await(ctx context.Context, version string) error {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
 	for {
 		p.mu.Lock()
 		if !after(version, p.version) {

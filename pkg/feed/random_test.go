@@ -149,7 +149,6 @@ func feedOf(server *apiServer) *Feed {
 	engine := sequence.NewEngine(ours())
 	f := &Feed{
 		engine: engine, clock: clock.RealClock{}, rearm: make(chan struct{}, 1), sink: func(sequence.Changes) {},
-		lists: newFreshLists(),
 	}
 	f.newestOf = func(_ context.Context, resource schema.GroupVersionResource, _ metav1.ListOptions) (string, error) {
 		return server.kind(resource.Resource).newest()
