@@ -50,7 +50,7 @@ func eventsFor(before, after v1alpha1.PodSequenceStatus, problems []spec.Problem
 		})
 	}
 	for _, reason := range warnings {
-		if slices.Contains(after.DegradedReasons, reason) && !wasTold(before, reason) {
+		if slices.Contains(after.DegradedReasons, reason) && !slices.Contains(before.DegradedReasons, reason) {
 			all = append(all, event{kind: corev1.EventTypeWarning, reason: reason, action: actionObserve, note: messageOf(problems, reason)})
 		}
 	}
@@ -212,16 +212,6 @@ func recordBefore(before, after v1alpha1.PodSequenceStatus, i int) v1alpha1.Grou
 // place names a group as all messages do.
 func place(status v1alpha1.PodSequenceStatus, i int) string {
 	return fmt.Sprintf("group %d/%d %q", i+1, len(status.Groups), status.Groups[i].Name)
-}
-
-// wasTold reports whether a status tells of a problem with this reason. One that an earlier release wrote has no list of reasons.
-func wasTold(status v1alpha1.PodSequenceStatus, reason string) bool {
-	if len(status.DegradedReasons) > 0 {
-		return slices.Contains(status.DegradedReasons, reason)
-	}
-	condition := meta.FindStatusCondition(status.Conditions, v1alpha1.ConditionDegraded)
-	return condition != nil && condition.Status == metav1.ConditionTrue && condition.Reason == reason ||
-		reason == v1alpha1.ReasonStartedOutOfOrder && status.StartedOutOfOrder != nil
 }
 
 // messageOf says what is wrong for a reason.

@@ -39,10 +39,6 @@ func TestEventsFor(t *testing.T) {
 			{Type: v1alpha1.ConditionDegraded, Status: metav1.ConditionTrue, Reason: reasons[0]},
 		}}
 	}
-	byAnEarlierRelease := func(status v1alpha1.PodSequenceStatus) v1alpha1.PodSequenceStatus {
-		status.DegradedReasons = nil
-		return status
-	}
 	ungoverned, gate := degraded(v1alpha1.ReasonUngovernedPods), degraded(v1alpha1.ReasonGateNotAllowed)
 	both := degraded(v1alpha1.ReasonGateNotAllowed, v1alpha1.ReasonUngovernedPods)
 
@@ -226,12 +222,6 @@ func TestEventsFor(t *testing.T) {
 		},
 		"that they become the most serious problem is no news":           {before: both, after: ungoverned, problems: problems},
 		"that they are not the most serious problem any more is no news": {before: ungoverned, after: both, problems: problems},
-		"what an earlier release told of is no news":                     {before: byAnEarlierRelease(ungoverned), after: both, problems: problems},
-		"nor that pods started out of order, whatever was more serious":  {before: byAnEarlierRelease(early("app-0")), after: early("app-0"), problems: problems},
-		"what an earlier release did not tell of beside another is told of": {
-			before: byAnEarlierRelease(gate), after: both, problems: problems,
-			want: []event{{"Warning", "UngovernedPods", "Observe", "web-0 cannot be held: set schedulerName"}},
-		},
 		"two problems of one reason are one event": {
 			after: degraded(v1alpha1.ReasonPodsReadyTimeout),
 			problems: []spec.Problem{
