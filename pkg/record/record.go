@@ -22,6 +22,7 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/fairqueue"
 	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/report"
 	"example.com/podsequence/pkg/stale"
 )
 
@@ -108,6 +109,17 @@ func (r *Recorder) Why(key types.NamespacedName) string {
 		return "its pass cannot be recorded: " + problem.Error()
 	}
 	return ""
+}
+
+// Explain says what a pod waits for that waits for a pass to be recorded, and why that cannot be, see Recorder.Why; empty for any other.
+func Explain(decision report.Decision, why func(sequence types.NamespacedName) string) string {
+	if !decision.Recording() {
+		return ""
+	}
+	if why := why(decision.Sequence); why != "" {
+		return decision.Message() + ": " + why
+	}
+	return decision.Message()
 }
 
 // note remembers what went wrong, and sees to the next turn of a sequence. After a failure that is over nobody knows whether Record was

@@ -1,6 +1,7 @@
 package podsequence
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -9,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -22,6 +22,7 @@ import (
 
 	"example.com/podsequence/pkg/fairqueue"
 	"example.com/podsequence/pkg/feed"
+	"example.com/podsequence/pkg/objectwatch"
 	"example.com/podsequence/pkg/podwriter"
 	"example.com/podsequence/pkg/record"
 	"example.com/podsequence/pkg/sequence"
@@ -104,10 +105,11 @@ func Add(mgr manager.Manager, options Options) (*Holds, error) {
 			return nil, err
 		}
 	}
-	objects, err := newObjectSource(mgr.GetConfig())
+	objects, err := objectwatch.New(mgr.GetConfig(), d.again)
 	if err != nil {
 		return nil, fmt.Errorf("make watcher of objects: %w", err)
 	}
+	d.objects = objects
 
 	reconciler, err := controller.New(controllerName, mgr, controller.Options{
 		MaxConcurrentReconciles: statusWriters,
@@ -131,9 +133,6 @@ func Add(mgr manager.Manager, options Options) (*Holds, error) {
 	}
 	if err := reconciler.Watch(d); err != nil {
 		return nil, fmt.Errorf("watch feed: %w", err)
-	}
-	if err := reconciler.Watch(objects); err != nil {
-		return nil, fmt.Errorf("watch objects: %w", err)
 	}
 	if err := mgr.AddReadyzCheck(controllerName, readyz(mgr.Elected(), source.Why)); err != nil {
 		return nil, fmt.Errorf("add readiness check: %w", err)
@@ -162,13 +161,22 @@ func (d *dispatcher) addPodWriter(
 		return fmt.Errorf("make client for pods: %w", err)
 	}
 	pods := newWaitingPods(client, options)
-	writerOptions := podwriter.Options{CatchUp: source.CatchUp, Unknown: unknown(engine, recorder.Why), Reporter: reporter, Budget: options.StatusWrites}
+	writerOptions := podwriter.Options{
+		CatchUp:  source.CatchUp,
+		Unknown:  func(pod *corev1.Pod) string { return record.Explain(engine.Decide(pod), recorder.Why) },
+		Reporter: reporter, Budget: options.StatusWrites,
+	}
 	if options.ExplainWaits {
 		d.pods, writerOptions.Explains = pods, pods.isOurs
 	}
 	writer := podwriter.New(client, pods.get, engine, writerOptions)
 	d.writer = writer
-	if err := mgr.Add(runPodWriter{writer}); err != nil {
+	// The manager waits until the last write is done.
+	run := func(ctx context.Context) error {
+		writer.Run(withName(ctx))
+		return nil
+	}
+	if err := mgr.Add(manager.RunnableFunc(run)); err != nil {
 		return fmt.Errorf("add pod writer: %w", err)
 	}
 	return nil
@@ -187,19 +195,5 @@ func readyz(elected <-chan struct{}, why func() string) healthz.Checker {
 			return errors.New(why)
 		}
 		return nil
-	}
-}
-
-// unknown says what a pod waits for that waits for a pass to be recorded, and why that cannot be; empty for any other.
-func unknown(engine *sequence.Engine, whyUnrecorded func(types.NamespacedName) string) func(*corev1.Pod) string {
-	return func(pod *corev1.Pod) string {
-		d := engine.Decide(pod)
-		if !d.Recording() {
-			return ""
-		}
-		if why := whyUnrecorded(d.Sequence); why != "" {
-			return d.Message() + ": " + why
-		}
-		return d.Message()
 	}
 }

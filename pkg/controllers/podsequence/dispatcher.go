@@ -22,6 +22,8 @@ import (
 type dispatcher struct {
 	feed     runner
 	recorder recorder
+	// objects watches what sequences wait for, and asks for them again when it is not as it was.
+	objects runner
 	// queue is nil until Start.
 	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
 
@@ -40,12 +42,12 @@ var (
 	_ podRequests   = &podwriter.Writer{}
 )
 
-// runner is a feed, as far as starting it goes.
+// runner works until its context ends.
 type runner interface {
 	Run(ctx context.Context)
 }
 
-// recorder records passes until its context ends. A record.Recorder is one.
+// recorder records passes. A record.Recorder is one.
 type recorder interface {
 	runner
 	Record(sequence types.NamespacedName)
@@ -64,10 +66,16 @@ func (d *dispatcher) Start(ctx context.Context, queue workqueue.TypedRateLimitin
 	if d.pods != nil {
 		d.pods.start(ctx)
 	}
-	ctx = klog.NewContext(ctx, klog.LoggerWithName(klog.FromContext(ctx), controllerName))
+	ctx = withName(ctx)
 	go d.feed.Run(ctx)
 	go d.recorder.Run(ctx)
+	go d.objects.Run(ctx)
 	return nil
+}
+
+// withName names the controller in what is logged.
+func withName(ctx context.Context) context.Context {
+	return klog.NewContext(ctx, klog.LoggerWithName(klog.FromContext(ctx), controllerName))
 }
 
 // again makes the reconciler look at a sequence again.
@@ -108,13 +116,4 @@ func (d *dispatcher) dispatch(changes sequence.Changes) {
 	for _, key := range changes.Advanced {
 		d.writer.ExplainAll(key)
 	}
-}
-
-// runPodWriter runs the writer as part of a manager, while it leads.
-type runPodWriter struct{ *podwriter.Writer }
-
-// Start returns when the context has ended and the last write is done.
-func (r runPodWriter) Start(ctx context.Context) error {
-	r.Run(klog.NewContext(ctx, klog.LoggerWithName(klog.FromContext(ctx), controllerName)))
-	return nil
 }

@@ -15,6 +15,7 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"example.com/podsequence/pkg/record"
 	"example.com/podsequence/pkg/sequence"
 )
 
@@ -116,7 +117,7 @@ func TestManySequencesOfOneNamespaceDoNotDelayThoseOfAnother(t *testing.T) {
 	assert.Equal(t, 1, before, "statuses that are looked at before that of the other namespace")
 }
 
-func TestFeedAndRecorderRunAsLongAsTheReconciler(t *testing.T) {
+func TestWhatTheDispatcherStartsRunsAsLongAsTheReconciler(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	started, ended := make(chan struct{}), make(chan struct{})
 	run := feedFunc(func(ctx context.Context) {
@@ -124,13 +125,13 @@ func TestFeedAndRecorderRunAsLongAsTheReconciler(t *testing.T) {
 		<-ctx.Done()
 		ended <- struct{}{}
 	})
-	d := &dispatcher{feed: run, recorder: &records{feedFunc: run}}
+	d := &dispatcher{feed: run, recorder: &records{feedFunc: run}, objects: run}
 	assert.NoError(t, d.Start(ctx, newQueue()), "returns while they run")
-	for range 2 {
+	for range 3 {
 		<-started
 	}
 	cancel()
-	for range 2 {
+	for range 3 {
 		<-ended
 	}
 }
@@ -193,7 +194,7 @@ func TestAPodIsToldWhyAPassCannotBeRecorded(t *testing.T) {
 	web := st.MakePod().Namespace("shop").Name("web").UID("web").ResourceVersion("6").
 		SchedulingGates([]string{"podsequence.example.com/sequence-gate"}).Obj()
 	f.engine.ApplyPod(web)
-	said := unknown(f.engine, f.whyUnrecorded)
+	said := func(pod *corev1.Pod) string { return record.Explain(f.engine.Decide(pod), f.whyUnrecorded) }
 	assert.Empty(t, said(web), "the engine knows what it waits for")
 
 	changes := f.engine.ApplyPod(readyPod("db"))

@@ -1,17 +1,11 @@
 package podsequence
 
 import (
-	"context"
 	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/rest"
-	"k8s.io/client-go/util/workqueue"
-	"k8s.io/klog/v2"
-	"sigs.k8s.io/controller-runtime/pkg/reconcile"
-	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/objectwatch"
@@ -24,28 +18,6 @@ type objectWatcher interface {
 	Want(sequence types.NamespacedName, references []v1alpha1.ObjectReference)
 	Forget(sequence types.NamespacedName)
 	Observe(sequence types.NamespacedName, reference *v1alpha1.ObjectReference) (o objectwatch.Observation, known bool)
-}
-
-// objectSource leads to the status reconciler when an object is not as it was: it is its second source.
-type objectSource struct {
-	*objectwatch.Watcher
-	queue workqueue.TypedRateLimitingInterface[reconcile.Request]
-}
-
-var _ source.Source = &objectSource{}
-
-func newObjectSource(config *rest.Config) (*objectSource, error) {
-	s := &objectSource{}
-	watcher, err := objectwatch.New(config, func(key types.NamespacedName) { s.queue.Add(reconcile.Request{NamespacedName: key}) })
-	s.Watcher = watcher
-	return s, err
-}
-
-// Start watches until the context ends. The reconciler calls it once, when this process has come to lead.
-func (s *objectSource) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[reconcile.Request]) error {
-	s.queue = queue
-	go s.Run(klog.NewContext(ctx, klog.LoggerWithName(klog.FromContext(ctx), controllerName)))
-	return nil
 }
 
 // wantObjects names the objects to the watcher that a sequence waits for.

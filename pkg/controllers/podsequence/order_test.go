@@ -143,7 +143,7 @@ func TestNothingIsAskedForBeforeEverythingIsKnown(t *testing.T) {
 	})
 	asked := &fence{explained: make(chan types.NamespacedName)}
 	recorder := &records{feedFunc: func(context.Context) {}}
-	d := &dispatcher{ours: sets.New("podsequence-scheduler"), writer: asked, recorder: recorder}
+	d := &dispatcher{ours: sets.New("podsequence-scheduler"), writer: asked, recorder: recorder, objects: recorder}
 	source, err := feed.New(&rest.Config{Host: server.URL}, engine, feed.Options{Sink: d.dispatch})
 	require.NoError(t, err)
 	d.feed = source

@@ -6,6 +6,7 @@ import (
 	fwk "k8s.io/kube-scheduler/framework"
 
 	"example.com/podsequence/pkg/podwriter"
+	"example.com/podsequence/pkg/record"
 	"example.com/podsequence/pkg/sequence"
 )
 
@@ -105,17 +106,7 @@ func (h *holder) unknown(pod *v1.Pod) string {
 	if why := f.feed.Why(); why != "" {
 		return waitingFor + why
 	}
-	if d := f.engine.Decide(pod); d.Recording() {
-		return withReason(d.Message(), f.recorder.Why(d.Sequence))
-	}
-	return ""
-}
-
-func withReason(message, why string) string {
-	if why == "" {
-		return message
-	}
-	return message + ": " + why
+	return record.Explain(f.engine.Decide(pod), f.recorder.Why)
 }
 
 func keyOf(pod *v1.Pod) types.NamespacedName {
