@@ -32,22 +32,16 @@ var (
 		Help:           "PodSequences and ClusterPodSequences that cannot be read completely, by resource: they were stored when the CRD allowed more. They are Degraded, and hold the pods of the parts that can be read.",
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"resource"})
-	podsReleased = metrics.NewCounter(&metrics.CounterOpts{
-		Subsystem:      "podsequence",
-		Name:           "pods_released_total",
-		Help:           "Pods released, of all schedulers.",
-		StabilityLevel: metrics.ALPHA,
-	})
 )
 
 func init() {
-	legacyregistry.MustRegister(watchErrors, eventDuration, engineSynced, unreadableSequences, podsReleased)
+	legacyregistry.MustRegister(watchErrors, eventDuration, engineSynced, unreadableSequences)
 }
 
 // Collectors are this package's metrics, for a program that does not serve Kubernetes' registry.
 func Collectors() []prometheus.Collector {
 	return []prometheus.Collector{
 		watchErrors.CounterVec, eventDuration, engineSynced,
-		unreadableSequences.GaugeVec, podsReleased, holdDuration, heldPods{}, oldestHeldPod,
+		unreadableSequences.GaugeVec, holdDuration, heldPods{}, oldestHeldPod,
 	}
 }

@@ -68,11 +68,6 @@ func (f *Feed) step(enter func() sequence.Changes) {
 // publish passes on changes.
 func (f *Feed) publish(changes sequence.Changes) {
 	if f.synced && !changes.Empty() {
-		for i := range changes.Released {
-			if !changes.Released[i].Again {
-				podsReleased.Inc()
-			}
-		}
 		f.sink(changes)
 	}
 }

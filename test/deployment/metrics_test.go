@@ -45,7 +45,7 @@ func TestMetricsAreForThoseWhoMayReadThem(t *testing.T) {
 				require.Equal(s, http.StatusOK, code, "somebody with permission")
 				return strings.Contains(text, "\npodsequence_engine_synced 1\n")
 			})
-			assert.Contains(s, text, "\npodsequence_pods_released_total ")
+			assert.Contains(s, text, "\npodsequence_pod_hold_duration_seconds_count ")
 			assert.Contains(s, text, "\npodsequence_build_info{program=")
 			assert.Contains(s, text, "\ngo_goroutines ", "what every program tells")
 		})

@@ -66,7 +66,8 @@ No label has the name of a sequence or a pod. ` + "`podsequence_objects_with_pro
 | question | metric |
 |---|---|
 | How long do pods wait after a group is ready? | ` + "`podsequence_event_duration_seconds`" + `, then ` + "`podsequence_release_to_bind_seconds`" + ` |
-| How long is the queue of the scheduler locked? | ` + "`podsequence_preenqueue_duration_seconds`" + ` |
+| How long is the queue of the scheduler locked? | ` + "`scheduler_plugin_execution_duration_seconds`" + ` of the plugin ` + "`PodSequence`" + ` and the extension point ` + "`PreEnqueue`" + `; it measures one decision in ten |
+| How many pods are released? | ` + "`podsequence_pod_hold_duration_seconds_count`" + ` |
 | Where does somebody have to look? | ` + "`podsequence_objects_with_problems`" + ` |
 | Which groups are skipped? | ` + "`podsequence_groups`" + ` with the phase ` + "`Skipped`" + ` |
 | Who leads? | ` + "`leader_election_master_status`" + ` |

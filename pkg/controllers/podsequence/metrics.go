@@ -14,19 +14,17 @@ import (
 	"example.com/podsequence/pkg/census"
 )
 
-// durations are the buckets of what takes seconds to hours.
-var durations = []float64{1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 4 * 3600, 24 * 3600}
-
 var (
 	sequencesByPhase = gaugeVec("sequences", "Sequences, by kind and phase.", "kind", "phase")
 	groupsByPhase    = gaugeVec("groups", "Groups of sequences, by kind and phase. In a sequence of scope Node a group counts once, not for each node.",
 		"kind", "phase")
-	groupWait = histogramVec("group_wait_seconds",
-		"Seconds that groups waited for earlier groups: from the creation of the sequence, or the edit that changed the group, to the release.")
-	groupReady = histogramVec("group_ready_seconds", "Seconds from the release of a group until it was ready for the first time.")
-	passLag    = histogramVec("group_pass_lag_seconds",
-		"Seconds from when a group was passed until status says so. Times of the API server are whole seconds.")
-
+	groupReady = metrics.NewHistogramVec(&metrics.HistogramOpts{
+		Subsystem:      "podsequence",
+		Name:           "group_ready_seconds",
+		Help:           "Seconds from the release of a group until it was ready for the first time.",
+		Buckets:        []float64{1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 4 * 3600, 24 * 3600},
+		StabilityLevel: metrics.ALPHA,
+	}, []string{"kind"})
 	statusWriteErrors = metrics.NewCounterVec(&metrics.CounterOpts{
 		Subsystem:      "podsequence",
 		Name:           "status_write_errors_total",
@@ -37,9 +35,8 @@ var (
 	degradedSequences = gaugeVec("degraded_sequences",
 		"Sequences whose condition Degraded is true, by kind and reason. One with several reasons counts for each of them.", "kind", "reason")
 	stalledSequences    = gaugeVec("stalled_sequences", "Sequences that will not complete unless somebody acts, by kind and reason.", "kind", "reason")
-	overriddenSequences = gaugeVec("overridden_sequences",
-		"Sequences with annotations that override the spec, by kind; with reason InvalidOverride those with one that cannot be read.", "kind", "reason")
-	podsOutOfOrder = gaugeVec("pods_started_out_of_order",
+	overriddenSequences = gaugeVec("overridden_sequences", "Sequences with annotations that override the spec, by kind.", "kind")
+	podsOutOfOrder      = gaugeVec("pods_started_out_of_order",
 		"Pods that started before their sequence existed, while a group that they wait for was not ready, by kind of the sequence.", "kind")
 )
 
@@ -60,7 +57,7 @@ var (
 )
 
 func init() {
-	legacyregistry.MustRegister(sequencesByPhase, groupsByPhase, groupWait, groupReady, passLag, statusWriteErrors,
+	legacyregistry.MustRegister(sequencesByPhase, groupsByPhase, groupReady, statusWriteErrors,
 		degradedSequences, stalledSequences, overriddenSequences, podsOutOfOrder)
 	legacyregistry.RawMustRegister(oldestOverride, oldestGroup)
 }
@@ -69,19 +66,12 @@ func init() {
 func Collectors() []prometheus.Collector {
 	return []prometheus.Collector{
 		sequencesByPhase.GaugeVec, groupsByPhase.GaugeVec, degradedSequences.GaugeVec, stalledSequences.GaugeVec, overriddenSequences.GaugeVec,
-		podsOutOfOrder.GaugeVec, oldestOverride, oldestGroup, groupWait.HistogramVec, groupReady.HistogramVec, passLag.HistogramVec,
-		statusWriteErrors.CounterVec,
+		podsOutOfOrder.GaugeVec, oldestOverride, oldestGroup, groupReady.HistogramVec, statusWriteErrors.CounterVec,
 	}
 }
 
 func gaugeVec(name, help string, labels ...string) *metrics.GaugeVec {
 	return metrics.NewGaugeVec(&metrics.GaugeOpts{Subsystem: "podsequence", Name: name, Help: help, StabilityLevel: metrics.ALPHA}, labels)
-}
-
-func histogramVec(name, help string) *metrics.HistogramVec {
-	return metrics.NewHistogramVec(&metrics.HistogramOpts{
-		Subsystem: "podsequence", Name: name, Help: help, Buckets: durations, StabilityLevel: metrics.ALPHA,
-	}, []string{"kind"})
 }
 
 // kindOf is the kind of the sequence of that name: one of the whole cluster has no namespace.
@@ -137,18 +127,14 @@ func count(key types.NamespacedName, status *v1alpha1.PodSequenceStatus) {
 // countOverride updates the metrics of overrides. It is the condition that says since when annotations override the spec, so that a
 // restart does not make an old override a new one.
 func countOverride(key types.NamespacedName, status *v1alpha1.PodSequenceStatus) {
-	condition, kind := overridden(*status), kindOf(key)
-	var items []census.Item
-	var since time.Time
-	if condition.Reason == v1alpha1.ReasonInvalidOverride {
-		items = append(items, census.One(kind, condition.Reason))
+	condition := overridden(*status)
+	if condition.Status != metav1.ConditionTrue {
+		overrides.Forget(key)
+		overriddenSince.Set(key, time.Time{})
+		return
 	}
-	if condition.Status == metav1.ConditionTrue {
-		items = append(items, census.One(kind, v1alpha1.ReasonOverridden))
-		since = condition.LastTransitionTime.Time
-	}
-	overrides.Set(key, items...)
-	overriddenSince.Set(key, since)
+	overrides.Set(key, census.One(kindOf(key)))
+	overriddenSince.Set(key, condition.LastTransitionTime.Time)
 }
 
 // reasonIf counts the reason of a condition, if it is true.
@@ -172,26 +158,12 @@ func forgetCounted(key types.NamespacedName) {
 // countStatusError counts a status that could not be written.
 func countStatusError(key types.NamespacedName) { statusWriteErrors.WithLabelValues(kindOf(key)).Inc() }
 
-// observeProgress measures what a status says that the one before did not.
-func observeProgress(object metav1.Object, before, after v1alpha1.PodSequenceStatus, now time.Time) {
-	kind := kindOf(types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()})
+// observeReady measures how long groups took to be ready of which a status says so and the one before did not.
+func observeReady(key types.NamespacedName, before, after v1alpha1.PodSequenceStatus) {
 	for i := range after.Groups {
 		was, is := recordBefore(before, after, i), after.Groups[i]
-		if is.ReleasedAt == nil {
-			continue
-		}
-		if was.ReleasedAt == nil && i > 0 {
-			since := object.GetCreationTimestamp().Time
-			if is.ChangedAt != nil && is.ChangedAt.After(since) {
-				since = is.ChangedAt.Time
-			}
-			groupWait.WithLabelValues(kind).Observe(max(0, is.ReleasedAt.Sub(since).Seconds()))
-		}
-		if was.FirstSatisfiedAt == nil && is.FirstSatisfiedAt != nil {
-			groupReady.WithLabelValues(kind).Observe(max(0, is.FirstSatisfiedAt.Sub(is.ReleasedAt.Time).Seconds()))
-		}
-		if was.PassedAt == nil && is.PassedAt != nil {
-			passLag.WithLabelValues(kind).Observe(max(0, now.Sub(is.PassedAt.Time).Seconds()))
+		if is.ReleasedAt != nil && was.FirstSatisfiedAt == nil && is.FirstSatisfiedAt != nil {
+			groupReady.WithLabelValues(kindOf(key)).Observe(max(0, is.FirstSatisfiedAt.Sub(is.ReleasedAt.Time).Seconds()))
 		}
 	}
 }

@@ -93,45 +93,36 @@ func TestMetricsCountOverridesSinceTheirConditionIsTrue(t *testing.T) {
 	}
 	status := &v1alpha1.PodSequenceStatus{Conditions: []metav1.Condition{condition}}
 	key := types.NamespacedName{Namespace: "shop", Name: "a"}
-	expect := func(overridden, invalid float64) {
+	expect := func(overridden float64) {
 		t.Helper()
-		expectGauge(t, overridden, overriddenSequences, "PodSequence", "Overridden")
-		expectGauge(t, invalid, overriddenSequences, "PodSequence", "InvalidOverride")
+		expectGauge(t, overridden, overriddenSequences, "PodSequence")
 	}
 	count(key, status)
-	expect(1, 0)
+	expect(1)
 	assert.Equal(t, since.Time, overriddenSince.Since())
 
 	status.Conditions[0].Reason = v1alpha1.ReasonInvalidOverride
 	count(key, status)
-	expect(1, 1) // one annotation overrides, another cannot be read
+	expect(1) // one annotation overrides, another cannot be read
 
 	status.Conditions[0].Status = metav1.ConditionFalse
 	count(key, status)
-	expect(0, 1)
+	expect(0)
 	assert.Zero(t, overriddenSince.Since())
 
 	count(key, &v1alpha1.PodSequenceStatus{Conditions: []metav1.Condition{condition}})
 	forgetCounted(key)
-	expect(0, 0)
+	expect(0)
 	assert.Zero(t, overriddenSince.Since())
 }
 
-func TestMetricsMeasureEachStepOfAGroupOnce(t *testing.T) {
+func TestMetricsMeasureOnceHowLongAGroupTookToBeReady(t *testing.T) {
 	at := func(seconds int64) *metav1.Time { return &metav1.Time{Time: time.Unix(seconds, 0)} }
-	object := &metav1.ObjectMeta{Name: "cluster", CreationTimestamp: *at(100)}
 	before := v1alpha1.PodSequenceStatus{Groups: []v1alpha1.GroupStatus{{ReleasedAt: at(100)}, {}}}
-	after := v1alpha1.PodSequenceStatus{Groups: []v1alpha1.GroupStatus{
-		{ReleasedAt: at(100), FirstSatisfiedAt: at(140), SatisfiedAt: at(140), PassedAt: at(150)}, {ReleasedAt: at(150)},
-	}}
-	sum := func(of *metrics.HistogramVec) float64 {
-		value, err := testutil.GetHistogramMetricValue(of.WithLabelValues("ClusterPodSequence"))
-		assert.NoError(t, err)
-		return value
-	}
-	observeProgress(object, before, after, time.Unix(151, 0))
-	observeProgress(object, after, after, time.Unix(500, 0))
-	assert.InDelta(t, 50, sum(groupWait), 0)
-	assert.InDelta(t, 40, sum(groupReady), 0)
-	assert.InDelta(t, 1, sum(passLag), 0)
+	after := v1alpha1.PodSequenceStatus{Groups: []v1alpha1.GroupStatus{{ReleasedAt: at(100), FirstSatisfiedAt: at(140)}, {ReleasedAt: at(150)}}}
+	observeReady(types.NamespacedName{Name: "cluster"}, before, after)
+	observeReady(types.NamespacedName{Name: "cluster"}, after, after)
+	sum, err := testutil.GetHistogramMetricValue(groupReady.WithLabelValues("ClusterPodSequence"))
+	assert.NoError(t, err)
+	assert.InDelta(t, 40, sum, 0)
 }

@@ -126,7 +126,7 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 		return reconcile.Result{}, err
 	}
 	count(key, &after)
-	observeProgress(object, before, after, r.clock.Now())
+	observeReady(key, before, after)
 	for _, e := range news {
 		r.recorder.Eventf(object, nil, e.kind, e.reason, e.action, "%s", e.note)
 	}

@@ -61,12 +61,10 @@ func (pl *PodSequence) PreEnqueue(_ context.Context, pod *v1.Pod) *fwk.Status {
 	if len(pod.Spec.SchedulingGates) > 0 {
 		return nil
 	}
-	begin := time.Now()
 	verdict, status := pl.holder.decide(pod)
-	if status.IsSuccess() && isInVain(verdict, pod, begin) {
-		status = unschedulable(waitingForNode)
+	if status.IsSuccess() && isInVain(verdict, pod, time.Now()) {
+		return unschedulable(waitingForNode)
 	}
-	preEnqueueDuration.Observe(time.Since(begin).Seconds())
 	return status
 }
 
