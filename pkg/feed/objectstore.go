@@ -4,7 +4,6 @@ import (
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/tools/cache"
 
 	"example.com/podsequence/pkg/sequence"
 )
@@ -15,8 +14,6 @@ type objectStore[T metav1.Object] struct {
 	position      *position
 	apply, remove func(T) sequence.Changes
 	replace       func(list []T, version string) sequence.Changes
-
-	trim func(T) T // nil if objects are taken as they are
 
 	once  sync.Once
 	first chan struct{} // closed after the first complete list
@@ -35,27 +32,10 @@ func (s *objectStore[T]) Delete(obj any) error    { return s.enter(obj, s.remove
 func (s *objectStore[T]) listed() <-chan struct{} { return s.first }
 func (s *objectStore[T]) watch() *position        { return s.position }
 
-// Transformer returns the function with which a reflector trims what it lists; nil if the store trims nothing.
-func (s *objectStore[T]) Transformer() cache.TransformFunc {
-	if s.trim == nil {
-		return nil
-	}
-	return func(obj any) (any, error) {
-		object, err := as[T](obj)
-		if err != nil {
-			return nil, err
-		}
-		return s.trim(object), nil
-	}
-}
-
 func (s *objectStore[T]) enter(obj any, event func(T) sequence.Changes) error {
 	object, err := as[T](obj)
 	if err != nil {
 		return err
-	}
-	if s.trim != nil {
-		object = s.trim(object)
 	}
 	s.feed.applyAt(s.position, object.GetResourceVersion(), func() sequence.Changes { return event(object) })
 	return nil

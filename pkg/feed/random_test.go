@@ -153,7 +153,7 @@ func feedOf(server *apiServer) *Feed {
 	f.newestOf = func(_ context.Context, resource schema.GroupVersionResource, _ metav1.ListOptions) (string, error) {
 		return server.kind(resource.Resource).newest()
 	}
-	pods, jobs := newObjectStore(f, engine.ApplyPod, engine.RemovePod, engine.ReplacePods), workloads[*batchv1.Job](f, inventory.KindJob)
+	pods, jobs := newObjectStore(f, engine.ApplyPod, engine.RemovePod, engine.ReplacePods), f.workloads(inventory.KindJob)
 	namespaces := newObjectStore(f, engine.ApplyNamespace, engine.RemoveNamespace, engine.ReplaceNamespaces)
 	f.world = []watchedKind{
 		{resource: corev1.SchemeGroupVersion.WithResource("pods"), source: source{server.kind("pods")}, object: &corev1.Pod{}, store: pods},

@@ -4,25 +4,10 @@ import (
 	"maps"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
-
-// trimNamespace keeps of a namespace what the engine looks at.
-func trimNamespace(namespace *corev1.Namespace) *corev1.Namespace {
-	trimmed := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: namespace.Name, UID: namespace.UID, ResourceVersion: namespace.ResourceVersion, Labels: namespace.Labels,
-		DeletionTimestamp: namespace.DeletionTimestamp,
-	}}
-	for _, annotation := range []string{v1alpha1.AllowSequencesFromAnnotation, v1alpha1.RequireSequenceAnnotation} {
-		if value, given := namespace.Annotations[annotation]; given {
-			metav1.SetMetaDataAnnotation(&trimmed.ObjectMeta, annotation, value)
-		}
-	}
-	return trimmed
-}
 
 // overrides are the annotations of sequences that the engine looks at.
 var overrides = []string{

@@ -22,7 +22,7 @@ type watchedKind struct {
 
 // worldStore is a store that says when it has had its first complete list.
 type worldStore interface {
-	cache.TransformingStore
+	cache.ReflectorStore
 	listed() <-chan struct{}
 	// watch is how far it has come.
 	watch() *position
@@ -39,7 +39,7 @@ func (f *Feed) podsAndWorkloads(clients clients) ([]watchedKind, error) {
 		if err != nil {
 			return nil, err
 		}
-		kinds = append(kinds, watched(client, row.Resource.Resource, row.Object, workloads[metav1.Object](f, row.Kind)))
+		kinds = append(kinds, watched(client, row.Resource.Resource, row.Object, f.workloads(row.Kind)))
 	}
 	return kinds, nil
 }
@@ -52,9 +52,8 @@ func (f *Feed) nodes(core rest.Interface) watchedKind {
 
 // watchedNamespaces hands namespaces to the engine, which say what PodSequences of other namespaces they allow, and have labels.
 func (f *Feed) watchedNamespaces(core rest.Interface) watchedKind {
-	store := newObjectStore(f, f.engine.ApplyNamespace, f.engine.RemoveNamespace, f.engine.ReplaceNamespaces)
-	store.trim = trimNamespace
-	return watched(core, "namespaces", &corev1.Namespace{}, store)
+	return watched(core, "namespaces", &corev1.Namespace{},
+		newObjectStore(f, f.engine.ApplyNamespace, f.engine.RemoveNamespace, f.engine.ReplaceNamespaces))
 }
 
 func watched(client rest.Interface, resource string, object any, store worldStore) watchedKind {
@@ -66,16 +65,9 @@ func watched(client rest.Interface, resource string, object any, store worldStor
 }
 
 // workloads hands one kind of workload to the engine.
-func workloads[T metav1.Object](f *Feed, kind inventory.Kind) *objectStore[T] {
-	return newObjectStore(f,
-		func(object T) sequence.Changes { return f.engine.ApplyWorkload(object) },
-		func(object T) sequence.Changes { return f.engine.RemoveWorkload(object) },
-		func(list []T, version string) sequence.Changes {
-			objects := make([]metav1.Object, len(list))
-			for i, object := range list {
-				objects[i] = object
-			}
-			return f.engine.ReplaceWorkloads(kind, objects, version)
-		},
-	)
+func (f *Feed) workloads(kind inventory.Kind) *objectStore[metav1.Object] {
+	replace := func(list []metav1.Object, version string) sequence.Changes {
+		return f.engine.ReplaceWorkloads(kind, list, version)
+	}
+	return newObjectStore(f, f.engine.ApplyWorkload, f.engine.RemoveWorkload, replace)
 }
