@@ -20,8 +20,10 @@ var (
 		Buckets:        []float64{1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 4 * 3600, 24 * 3600},
 		StabilityLevel: metrics.ALPHA,
 	})
-	heldPodsNow = prometheus.NewDesc("podsequence_held_pods",
-		"[ALPHA] Pods that are held now, of all schedulers. Each program counts all of them: take the maximum, not the sum.", nil, nil)
+	heldPods = prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "podsequence_held_pods",
+		Help: "[ALPHA] Pods that are held now, of all schedulers. Each program counts all of them: take the maximum, not the sum.",
+	}, func() float64 { return float64(held().Pods) })
 	oldestHeldPod = census.NewAge("podsequence_oldest_held_pod_seconds", "Age in seconds of the oldest pod that is held now.",
 		func() time.Time { return held().Oldest })
 )
@@ -31,23 +33,10 @@ var fed atomic.Pointer[sequence.Engine]
 
 func init() {
 	legacyregistry.MustRegister(holdDuration)
-	legacyregistry.RawMustRegister(heldPods{}, oldestHeldPod)
+	legacyregistry.RawMustRegister(heldPods, oldestHeldPod)
 }
 
-// heldPods asks the engine when somebody asks for metrics. It is empty while nothing is fed, as on a standby.
-type heldPods struct{}
-
-// Describe implements prometheus.Collector.
-func (heldPods) Describe(descriptions chan<- *prometheus.Desc) {
-	descriptions <- heldPodsNow
-}
-
-// Collect implements prometheus.Collector.
-func (heldPods) Collect(collected chan<- prometheus.Metric) {
-	collected <- prometheus.MustNewConstMetric(heldPodsNow, prometheus.GaugeValue, float64(held().Pods))
-}
-
-// held returns what the engine holds now.
+// held returns what the engine holds now, nothing while nothing is fed, as on a standby.
 func held() sequence.HeldPods {
 	if engine := fed.Load(); engine != nil {
 		return engine.HeldPods()

@@ -42,6 +42,6 @@ func init() {
 func Collectors() []prometheus.Collector {
 	return []prometheus.Collector{
 		watchErrors.CounterVec, eventDuration, engineSynced,
-		unreadableSequences.GaugeVec, holdDuration, heldPods{}, oldestHeldPod,
+		unreadableSequences.GaugeVec, holdDuration, heldPods, oldestHeldPod,
 	}
 }
