@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 )
@@ -35,8 +34,7 @@ func listWatchSequences(config *rest.Config, resource schema.GroupVersionResourc
 	}, client), nil
 }
 
-// clients make clients for built-in kinds: pods, workloads, nodes and namespaces. How much these list at once is bounded by
-// whoever asks: to be slowed down further would only keep pods waiting.
+// clients make clients for built-in kinds: pods, workloads, nodes and namespaces.
 type clients struct {
 	config *rest.Config
 	client *http.Client
@@ -44,7 +42,6 @@ type clients struct {
 
 func newClients(config *rest.Config) (clients, error) {
 	config = rest.CopyConfig(config)
-	config.QPS, config.RateLimiter = -1, nil
 	config.NegotiatedSerializer = leanSerializer{rest.CodecFactoryForGeneratedClient(scheme.Scheme, scheme.Codecs).WithoutConversion()}
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
@@ -62,17 +59,6 @@ func (c clients) of(version schema.GroupVersion) (rest.Interface, error) {
 	client, err := rest.RESTClientForConfigAndClient(config, c.client)
 	if err != nil {
 		return nil, fmt.Errorf("make client for %s: %w", version, err)
-	}
-	return client, nil
-}
-
-// listingClient is for asking what there is. Whoever asks shares lists: to be slowed down further would only keep pods waiting.
-func listingClient(config *rest.Config) (metadata.Interface, error) {
-	config = rest.CopyConfig(config)
-	config.QPS, config.RateLimiter = -1, nil
-	client, err := metadata.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("make client for metadata: %w", err)
 	}
 	return client, nil
 }

@@ -37,6 +37,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -95,6 +96,8 @@ func New(config *rest.Config, engine *sequence.Engine, options Options) (*Feed, 
 	}
 	config = rest.CopyConfig(config)
 	rest.AddUserAgent(config, "feed")
+	// How much is listed at once is bounded by whoever asks: to be slowed down further would only keep pods waiting.
+	config.QPS, config.RateLimiter = -1, nil
 
 	clients, err := newClients(config)
 	if err != nil {
@@ -104,9 +107,9 @@ func New(config *rest.Config, engine *sequence.Engine, options Options) (*Feed, 
 	if err != nil {
 		return nil, err
 	}
-	client, err := listingClient(config)
+	client, err := metadata.NewForConfig(config)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("make client for metadata: %w", err)
 	}
 
 	f := &Feed{
