@@ -90,7 +90,7 @@ func ofPlugin() []mutant {
 			"PreEnqueue asks about whatever is activated"},
 		{pluginPath + "holder.go", "return fwk.NewStatus(fwk.UnschedulableAndUnresolvable, message)", "return fwk.NewStatus(fwk.Unschedulable, message)",
 			"pods are evicted for one that no eviction helps", plugin, ""},
-		{pluginPath + "holder.go", "if !h.args.equal(args) {", "if false {",
+		{pluginPath + "holder.go", "if !reflect.DeepEqual(h.args, args) {", "if !reflect.DeepEqual(args, args) {",
 			"profiles with other arguments share an engine", plugin, ""},
 		{pluginPath + "podsequence.go", "\t}\n\tif d.Held {", "\t}\n\tif d.Held && d.Groups < 0 {",
 			"every node is open", plugin, ""},

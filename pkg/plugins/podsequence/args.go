@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -88,11 +87,6 @@ func (a Args) validate() error {
 func (a Args) isOwn(pod *v1.Pod) bool {
 	config := sequence.Config{InstallationNamespace: a.InstallationNamespace}
 	return config.IsOwn(pod)
-}
-
-func (a Args) equal(other Args) bool {
-	return slices.Equal(a.GatePrefixes, other.GatePrefixes) && a.InstallationNamespace == other.InstallationNamespace &&
-		*a.ExplainWaits == *other.ExplainWaits && *a.UnprobedReadySeconds == *other.UnprobedReadySeconds
 }
 
 // unprobedReady returns UnprobedReadySeconds as a duration.

@@ -3,6 +3,7 @@ package podsequence
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"sync"
 	"sync/atomic"
 
@@ -80,7 +81,7 @@ func holderFor(ctx context.Context, handle fwk.Handle, args Args) (*holder, erro
 
 	factory := handle.SharedInformerFactory()
 	if h := holders[factory]; h != nil {
-		if !h.args.equal(args) {
+		if !reflect.DeepEqual(h.args, args) {
 			return nil, fmt.Errorf("arguments of plugin %s in profile %q differ from those of another profile: use the same arguments in all profiles",
 				Name, handle.ProfileName())
 		}

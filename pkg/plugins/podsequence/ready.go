@@ -1,17 +1,11 @@
 package podsequence
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
 )
-
-// closed ends a wait before it has begun.
-var closed = func() <-chan struct{} {
-	c := make(chan struct{})
-	close(c)
-	return c
-}()
 
 // Ready is nil when this process knows all that it must know to schedule, and otherwise says what is missing. A standby
 // with delayCacheUntilActive is ready: it watches nothing yet, and would otherwise hold up every rolling update.
@@ -34,8 +28,10 @@ func Ready(*http.Request) error {
 }
 
 func (h *holder) ready() error {
+	over, end := context.WithCancel(context.Background())
+	end()
 	// What this returns are the informers that have been started.
-	informers := h.handle.SharedInformerFactory().WaitForCacheSync(closed)
+	informers := h.handle.SharedInformerFactory().WaitForCacheSync(over.Done())
 	if len(informers) == 0 {
 		return nil
 	}
