@@ -26,22 +26,15 @@ var (
 		Help:           "1 while this process knows everything that it needs to release pods. While it is 0 the process releases none. A standby replica always has 0.",
 		StabilityLevel: metrics.ALPHA,
 	})
-	unreadableSequences = metrics.NewGaugeVec(&metrics.GaugeOpts{
-		Subsystem:      "podsequence",
-		Name:           "unreadable_sequences",
-		Help:           "PodSequences and ClusterPodSequences that cannot be read completely, by resource: they were stored when the CRD allowed more. They are Degraded, and hold the pods of the parts that can be read.",
-		StabilityLevel: metrics.ALPHA,
-	}, []string{"resource"})
 )
 
 func init() {
-	legacyregistry.MustRegister(watchErrors, eventDuration, engineSynced, unreadableSequences)
+	legacyregistry.MustRegister(watchErrors, eventDuration, engineSynced)
 }
 
 // Collectors are this package's metrics, for a program that does not serve Kubernetes' registry.
 func Collectors() []prometheus.Collector {
 	return []prometheus.Collector{
-		watchErrors.CounterVec, eventDuration, engineSynced,
-		unreadableSequences.GaugeVec, holdDuration, heldPods, oldestHeldPod,
+		watchErrors.CounterVec, eventDuration, engineSynced, holdDuration, heldPods, oldestHeldPod,
 	}
 }

@@ -66,7 +66,7 @@ func (s *sequenceStore) Delete(obj any) error {
 		return err
 	}
 	key := keyOf(stored)
-	s.forget(key)
+	delete(s.unreadable, key)
 	s.feed.applyAt(s.kind.watch, stored.GetResourceVersion(), func() sequence.Changes {
 		return s.feed.engine.RemoveSequence(key, stored.GetResourceVersion())
 	})
@@ -87,7 +87,6 @@ func (s *sequenceStore) Replace(list []any, resourceVersion string) error {
 		}
 		sequences[i] = s.read(stored)
 	}
-	s.countUnreadable()
 	s.feed.applyAt(s.kind.watch, resourceVersion, func() sequence.Changes {
 		return s.feed.replaceSequences(s.kind, sequences, resourceVersion)
 	})
@@ -100,7 +99,7 @@ func (s *sequenceStore) read(stored *unstructured.Unstructured) spec.Stored {
 	trimSequence(stored)
 	ps, key := s.kind.read(stored.Object), keyOf(stored)
 	if len(ps.Unreadable) == 0 {
-		s.forget(key)
+		delete(s.unreadable, key)
 		return ps
 	}
 	if s.unreadable[key] != stored.GetGeneration() {
@@ -109,17 +108,7 @@ func (s *sequenceStore) read(stored *unstructured.Unstructured) spec.Stored {
 		}
 	}
 	s.unreadable[key] = stored.GetGeneration()
-	s.countUnreadable()
 	return ps
-}
-
-func (s *sequenceStore) forget(key types.NamespacedName) {
-	delete(s.unreadable, key)
-	s.countUnreadable()
-}
-
-func (s *sequenceStore) countUnreadable() {
-	unreadableSequences.WithLabelValues(s.kind.resource.Resource).Set(float64(len(s.unreadable)))
 }
 
 // replaceSequences enters all sequences of a kind that there are at a version.

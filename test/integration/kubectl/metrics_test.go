@@ -133,7 +133,7 @@ type documented struct {
 
 // silent are metrics with labels that have no sample before something goes wrong, which it does not in this story.
 var silent = sets.New(
-	"podsequence_watch_errors_total", "podsequence_unreadable_sequences", "podsequence_podgroup_watch_errors_total",
+	"podsequence_watch_errors_total", "podsequence_podgroup_watch_errors_total",
 	"podsequence_status_write_errors_total", "podsequence_stalled_sequences", "podsequence_sequentialjob_write_errors_total",
 	"podsequence_deploymentcoordination_write_errors_total", "podsequence_pods_started_out_of_order",
 	"podsequence_failed_sequentialjobs", "podsequence_stalled_deploymentcoordinations", "podsequence_degraded_sequences",

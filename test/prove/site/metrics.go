@@ -20,7 +20,7 @@ const flushed = "scheduler_pod_scheduled_after_flush_total"
 // remembered are the metrics of our programs that are 0 when there are no pods of ours and no sequences.
 var remembered = []string{
 	"podsequence_held_pods", "podsequence_sequences", "podsequence_groups", "podsequence_degraded_sequences", "podsequence_stalled_sequences",
-	"podsequence_unreadable_sequences", "scheduler_pending_pods",
+	"scheduler_pending_pods",
 }
 
 // scrapeTimeout is how long a program may take to say what it counted.
