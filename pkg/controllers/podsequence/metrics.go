@@ -86,24 +86,16 @@ func kindOf(key types.NamespacedName) string {
 func count(key types.NamespacedName, status *v1alpha1.PodSequenceStatus) {
 	kind := kindOf(key)
 	phases.Set(key, census.One(kind, string(status.Phase)))
-	inPhase := map[v1alpha1.GroupPhase]int{}
+	var inPhase []census.Item
 	var since time.Time
 	for i := range status.Groups {
 		group := &status.Groups[i]
-		inPhase[group.Phase]++
+		inPhase = append(inPhase, census.One(kind, string(group.Phase)))
 		if group.Phase == v1alpha1.GroupInProgress && group.SatisfiedAt == nil && group.ReleasedAt != nil {
 			since = census.Earlier(since, group.ReleasedAt.Time)
 		}
 	}
-	var items []census.Item
-	for _, phase := range []v1alpha1.GroupPhase{
-		v1alpha1.GroupWaiting, v1alpha1.GroupInProgress, v1alpha1.GroupPassed, v1alpha1.GroupFailed, v1alpha1.GroupSkipped,
-	} {
-		if inPhase[phase] > 0 {
-			items = append(items, census.Item{Labels: []string{kind, string(phase)}, Count: inPhase[phase]})
-		}
-	}
-	groups.Set(key, items...)
+	groups.Set(key, inPhase...)
 	if early := status.StartedOutOfOrder; early != nil && early.Total > 0 {
 		earlyPods.Set(key, census.Item{Labels: []string{kind}, Count: int(early.Total)})
 	} else {
