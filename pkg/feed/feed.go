@@ -33,7 +33,6 @@ import (
 	"time"
 
 	"golang.org/x/sync/singleflight"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -99,14 +98,6 @@ func New(config *rest.Config, engine *sequence.Engine, options Options) (*Feed, 
 	// How much is listed at once is bounded by whoever asks: to be slowed down further would only keep pods waiting.
 	config.QPS, config.RateLimiter = -1, nil
 
-	clients, err := newClients(config)
-	if err != nil {
-		return nil, err
-	}
-	core, err := clients.of(corev1.SchemeGroupVersion)
-	if err != nil {
-		return nil, err
-	}
 	client, err := metadata.NewForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("make client for metadata: %w", err)
@@ -116,14 +107,9 @@ func New(config *rest.Config, engine *sequence.Engine, options Options) (*Feed, 
 		engine: engine, sink: options.Sink, newestOf: newestOf(client),
 		clock: options.Clock, rearm: make(chan struct{}, 1), opened: options.Opened,
 	}
-	if f.world, err = f.podsAndWorkloads(clients); err != nil {
+	if err := f.watchBuiltInKinds(config, !options.ClusterScopeOnly); err != nil {
 		return nil, err
 	}
-	if !options.ClusterScopeOnly {
-		f.world = append(f.world, f.nodes(core))
-	}
-	f.namespaces = f.watchedNamespaces(core)
-	f.world = append(f.world, f.namespaces)
 	for i, resource := range []schema.GroupVersionResource{v1alpha1.PodSequenceResource, v1alpha1.ClusterPodSequenceResource} {
 		kind := &sequenceKind{cluster: i == 1, resource: resource, watch: &position{resource: resource.Resource}}
 		if kind.definition, err = definitions.New(config, resource.GroupResource()); err != nil {

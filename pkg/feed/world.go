@@ -28,32 +28,34 @@ type worldStore interface {
 	watch() *position
 }
 
-func (f *Feed) podsAndWorkloads(clients clients) ([]watchedKind, error) {
+// watchBuiltInKinds makes the feed watch pods, workloads, namespaces, which say what PodSequences of other namespaces they allow and have
+// labels, and, if asked to, nodes.
+func (f *Feed) watchBuiltInKinds(config *rest.Config, nodes bool) error {
+	clients, err := newClients(config)
+	if err != nil {
+		return err
+	}
 	core, err := clients.of(corev1.SchemeGroupVersion)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	kinds := []watchedKind{watched(core, "pods", &corev1.Pod{}, newObjectStore(f, f.engine.ApplyPod, f.engine.RemovePod, f.engine.ReplacePods))}
+	f.namespaces = watched(core, "namespaces", &corev1.Namespace{},
+		newObjectStore(f, f.engine.ApplyNamespace, f.engine.RemoveNamespace, f.engine.ReplaceNamespaces))
+	f.world = []watchedKind{
+		watched(core, "pods", &corev1.Pod{}, newObjectStore(f, f.engine.ApplyPod, f.engine.RemovePod, f.engine.ReplacePods)), f.namespaces,
+	}
+	if nodes {
+		remove := func(node *corev1.Node) sequence.Changes { return f.engine.RemoveNode(node.Name) }
+		f.world = append(f.world, watched(core, "nodes", &corev1.Node{}, newObjectStore(f, f.engine.ApplyNode, remove, f.engine.ReplaceNodes)))
+	}
 	for _, row := range inventory.WorkloadKinds {
 		client, err := clients.of(row.Resource.GroupVersion())
 		if err != nil {
-			return nil, err
+			return err
 		}
-		kinds = append(kinds, watched(client, row.Resource.Resource, row.Object, f.workloads(row.Kind)))
+		f.world = append(f.world, watched(client, row.Resource.Resource, row.Object, f.workloads(row.Kind)))
 	}
-	return kinds, nil
-}
-
-func (f *Feed) nodes(core rest.Interface) watchedKind {
-	remove := func(node *corev1.Node) sequence.Changes { return f.engine.RemoveNode(node.Name) }
-	return watched(core, "nodes", &corev1.Node{},
-		newObjectStore(f, f.engine.ApplyNode, remove, f.engine.ReplaceNodes))
-}
-
-// watchedNamespaces hands namespaces to the engine, which say what PodSequences of other namespaces they allow, and have labels.
-func (f *Feed) watchedNamespaces(core rest.Interface) watchedKind {
-	return watched(core, "namespaces", &corev1.Namespace{},
-		newObjectStore(f, f.engine.ApplyNamespace, f.engine.RemoveNamespace, f.engine.ReplaceNamespaces))
+	return nil
 }
 
 func watched(client rest.Interface, resource string, object any, store worldStore) watchedKind {
