@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"fmt"
 	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -8,12 +9,13 @@ import (
 	"example.com/podsequence/pkg/sequence"
 )
 
-// objectStore hands objects of one type to the engine.
+// objectStore hands objects of one type to the engine. A reflector calls it from one goroutine, in the order of the watch.
 type objectStore[T metav1.Object] struct {
 	feed          *Feed
 	position      *position
 	apply, remove func(T) sequence.Changes
 	replace       func(list []T, version string) sequence.Changes
+	replaced      func() // called after each list; nil if nobody wants to know
 
 	once  sync.Once
 	first chan struct{} // closed after the first complete list
@@ -42,11 +44,25 @@ func (s *objectStore[T]) enter(obj any, event func(T) sequence.Changes) error {
 }
 
 func (s *objectStore[T]) Replace(list []any, resourceVersion string) error {
-	objects, err := allAs[T](list)
-	if err != nil {
-		return err
+	objects := make([]T, len(list))
+	for i, obj := range list {
+		var err error
+		if objects[i], err = as[T](obj); err != nil {
+			return err
+		}
 	}
 	s.feed.applyAt(s.position, resourceVersion, func() sequence.Changes { return s.replace(objects, resourceVersion) })
 	s.once.Do(func() { close(s.first) })
+	if s.replaced != nil {
+		s.replaced()
+	}
 	return nil
+}
+
+func as[T any](obj any) (T, error) {
+	typed, ok := obj.(T)
+	if !ok {
+		return typed, fmt.Errorf("watch brought a %T, want a %T", obj, typed)
+	}
+	return typed, nil
 }

@@ -2,7 +2,6 @@ package feed
 
 import (
 	"context"
-	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,9 +14,6 @@ import (
 	"example.com/podsequence/pkg/sequence/report"
 	"example.com/podsequence/pkg/sequence/spec"
 )
-
-// A reflector calls its store from one goroutine, in the order of the watch.
-var _ cache.ReflectorStore = &sequenceStore{}
 
 // sequenceKind is PodSequences or ClusterPodSequences, and how they are watched.
 type sequenceKind struct {
@@ -36,78 +32,50 @@ func (k *sequenceKind) read(stored map[string]any) spec.Stored {
 	return spec.Read(stored)
 }
 
-// sequenceStore hands the sequences of one kind to the engine. The first complete lists are the last things that the engine must know.
-type sequenceStore struct {
-	feed   *Feed
+// sequenceStore returns a store that hands the sequences of a kind to the engine. The first complete lists are the last things that the
+// engine must know.
+func (f *Feed) sequenceStore(kind *sequenceKind, logger klog.Logger) *objectStore[*unstructured.Unstructured] {
+	reader := &sequenceReader{kind: kind, logger: logger, unreadable: map[types.NamespacedName]int64{}}
+	apply := func(stored *unstructured.Unstructured) sequence.Changes {
+		return f.engine.ApplySequences([]spec.Stored{reader.read(stored)})
+	}
+	remove := func(stored *unstructured.Unstructured) sequence.Changes {
+		delete(reader.unreadable, keyOf(stored))
+		return f.engine.RemoveSequence(keyOf(stored), stored.GetResourceVersion())
+	}
+	replace := func(list []*unstructured.Unstructured, version string) sequence.Changes {
+		all := make([]spec.Stored, len(list))
+		for i, stored := range list {
+			all[i] = reader.read(stored)
+		}
+		return f.replaceSequences(kind, all, version)
+	}
+	store := newObjectStore(f, apply, remove, replace)
+	store.position, store.replaced = kind.watch, f.open
+	return store
+}
+
+// sequenceReader reads the sequences of a kind, and tells the operator of the cluster of those that cannot be read wholly.
+type sequenceReader struct {
 	kind   *sequenceKind
 	logger klog.Logger
-	// unreadable are the generations of those that cannot be read wholly, which are reported once each.
+	// unreadable are the generations of these, which are reported once each.
 	unreadable map[types.NamespacedName]int64
 }
 
-func (s *sequenceStore) Add(obj any) error { return s.Update(obj) }
-func (s *sequenceStore) Resync() error     { return nil }
-
-func (s *sequenceStore) Update(obj any) error {
-	stored, err := as[*unstructured.Unstructured](obj)
-	if err != nil {
-		return err
-	}
-	ps, version := s.read(stored), stored.GetResourceVersion()
-	s.feed.applyAt(s.kind.watch, version, func() sequence.Changes {
-		return s.feed.engine.ApplySequences([]spec.Stored{ps})
-	})
-	return nil
-}
-
-func (s *sequenceStore) Delete(obj any) error {
-	stored, err := as[*unstructured.Unstructured](obj)
-	if err != nil {
-		return err
-	}
-	key := keyOf(stored)
-	delete(s.unreadable, key)
-	s.feed.applyAt(s.kind.watch, stored.GetResourceVersion(), func() sequence.Changes {
-		return s.feed.engine.RemoveSequence(key, stored.GetResourceVersion())
-	})
-	return nil
-}
-
-func (s *sequenceStore) Replace(list []any, resourceVersion string) error {
-	objects, err := allAs[*unstructured.Unstructured](list)
-	if err != nil {
-		return err
-	}
-	before := s.unreadable
-	s.unreadable = map[types.NamespacedName]int64{}
-	sequences := make([]spec.Stored, len(objects))
-	for i, stored := range objects {
-		if generation, reported := before[keyOf(stored)]; reported {
-			s.unreadable[keyOf(stored)] = generation
-		}
-		sequences[i] = s.read(stored)
-	}
-	s.feed.applyAt(s.kind.watch, resourceVersion, func() sequence.Changes {
-		return s.feed.replaceSequences(s.kind, sequences, resourceVersion)
-	})
-	s.feed.open()
-	return nil
-}
-
-// read reads one object, and tells the operator of the cluster if it cannot be read wholly.
-func (s *sequenceStore) read(stored *unstructured.Unstructured) spec.Stored {
+func (r *sequenceReader) read(stored *unstructured.Unstructured) spec.Stored {
 	trimSequence(stored)
-	ps, key := s.kind.read(stored.Object), keyOf(stored)
+	ps, key := r.kind.read(stored.Object), keyOf(stored)
 	if len(ps.Unreadable) == 0 {
-		delete(s.unreadable, key)
+		delete(r.unreadable, key)
 		return ps
 	}
-	if s.unreadable[key] != stored.GetGeneration() {
+	if r.unreadable[key] != stored.GetGeneration() {
 		for _, part := range ps.Unreadable {
-			s.logger.Error(nil, "Could not read a part of a stored sequence; the group with this problem and all later ones do not count as ready", "sequence", report.NameOf(key), "problem", part.Message)
+			r.logger.Error(nil, "Could not read a part of a stored sequence; the group with this problem and all later ones do not count as ready", "sequence", report.NameOf(key), "problem", part.Message)
 		}
 	}
-	s.unreadable[key] = stored.GetGeneration()
+	r.unreadable[key] = stored.GetGeneration()
 	return ps
 }
 
@@ -146,8 +114,7 @@ func (s sequenceFollower) Served(ctx context.Context) {
 	s.noteInstalled(true)
 	incomplete := "the list of " + s.kind.resource.Resource + " is not complete"
 	s.feed.suspend(s.kind, incomplete)
-	store := &sequenceStore{feed: s.feed, kind: s.kind, logger: klog.FromContext(ctx), unreadable: map[types.NamespacedName]int64{}}
-	s.feed.reflect(ctx, s.kind.resource.Resource, s.kind.source, &unstructured.Unstructured{}, store)
+	s.feed.reflect(ctx, s.kind.resource.Resource, s.kind.source, &unstructured.Unstructured{}, s.feed.sequenceStore(s.kind, klog.FromContext(ctx)))
 }
 
 // Unserved implements definitions.Follower. That a kind is not there means that there are no sequences of it.
@@ -162,23 +129,4 @@ func (s sequenceFollower) noteInstalled(installed bool) {
 	if !s.kind.cluster {
 		s.feed.apply(func() sequence.Changes { return s.feed.engine.KindInstalled(installed) })
 	}
-}
-
-func as[T any](obj any) (T, error) {
-	typed, ok := obj.(T)
-	if !ok {
-		return typed, fmt.Errorf("watch brought a %T, want a %T", obj, typed)
-	}
-	return typed, nil
-}
-
-func allAs[T any](list []any) ([]T, error) {
-	typed := make([]T, len(list))
-	for i, obj := range list {
-		var err error
-		if typed[i], err = as[T](obj); err != nil {
-			return nil, err
-		}
-	}
-	return typed, nil
 }
