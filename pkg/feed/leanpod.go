@@ -45,8 +45,15 @@ var keptOfPod = kept{
 	},
 }
 
-// keptOfList is what the engine looks at of a list of pods: its metadata, and its items.
-var keptOfList = kept{1: whole, 2: keptOfPod}
+// keptOf is what the engine looks at of what the API server sends, by kind. That is a runtime.Unknown: its fields are the type, what is of
+// that type, and how this is encoded. A list of pods has its metadata, and its items.
+var keptOf = map[string]kept{
+	"Pod":     {typeOfUnknown: whole, 2: keptOfPod, 3: whole, 4: whole},
+	"PodList": {typeOfUnknown: whole, 2: {1: whole, 2: keptOfPod}, 3: whole, 4: whole},
+}
+
+// typeOfUnknown comes first.
+const typeOfUnknown = 1
 
 // appendKept appends what is kept of a message. It reports whether that is a message.
 func (k kept) appendKept(lean, message []byte) ([]byte, bool) {
@@ -111,12 +118,6 @@ func first(message []byte) (number protowire.Number, content, end int) {
 // protobufPrefix begins an object in protobuf, see k8s.io/apimachinery/pkg/runtime/serializer/protobuf.
 var protobufPrefix = []byte("k8s\x00")
 
-// unknownType and unknownRaw are the fields of runtime.Unknown, in which an object is sent.
-const (
-	unknownType protowire.Number = 1
-	unknownRaw  protowire.Number = 2
-)
-
 // leanPod returns a pod in protobuf, or a list of pods, without what the engine does not look at. It returns anything else, and what is damaged, as it is.
 func leanPod(data []byte) []byte {
 	unknown, isProtobuf := bytes.CutPrefix(data, protobufPrefix)
@@ -124,36 +125,19 @@ func leanPod(data []byte) []byte {
 		return data
 	}
 	var kind runtime.TypeMeta
-	typeMeta, raw := field(unknown, unknownType), field(unknown, unknownRaw)
-	if raw == nil || kind.Unmarshal(typeMeta) != nil || kind.APIVersion != corev1.SchemeGroupVersion.String() {
+	number, content, end := first(unknown)
+	if number != typeOfUnknown || kind.Unmarshal(unknown[content:end]) != nil || kind.APIVersion != corev1.SchemeGroupVersion.String() {
 		return data
 	}
-	look, isPods := map[string]kept{"Pod": keptOfPod, "PodList": keptOfList}[kind.Kind]
+	look, isPods := keptOf[kind.Kind]
 	if !isPods {
 		return data
 	}
-	content, ok := look.appendKept(make([]byte, 0, len(raw)), raw)
+	lean, ok := look.appendKept(append(make([]byte, 0, len(data)), protobufPrefix...), unknown)
 	if !ok {
 		return data
 	}
-	lean := append(make([]byte, 0, len(content)+len(typeMeta)+32), protobufPrefix...)
-	lean = protowire.AppendBytes(protowire.AppendTag(lean, unknownType, protowire.BytesType), typeMeta)
-	return protowire.AppendBytes(protowire.AppendTag(lean, unknownRaw, protowire.BytesType), content)
-}
-
-// field returns the bytes of a field of a message; nil if it has none, or if nobody can tell.
-func field(message []byte, which protowire.Number) []byte {
-	for len(message) > 0 {
-		number, content, end := first(message)
-		switch {
-		case end == 0:
-			return nil
-		case number == which && content > 0:
-			return message[content:end]
-		}
-		message = message[end:]
-	}
-	return nil
+	return lean
 }
 
 // leanSerializer makes watches and lists bring lean pods.
