@@ -7,10 +7,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 	"k8s.io/apimachinery/pkg/util/sets"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
@@ -34,7 +32,8 @@ var (
 	_ cache.TransformingStore = &store{}
 )
 
-// source lists and watches the objects, and notes that the watch has begun.
+// source lists and watches the objects, and notes that the watch has begun. The API server ends the watches of a kind when its definition
+// changes, so that each beginning is a time to look whether the kind is still served as it was.
 func (s *store) source() cache.ListerWatcher {
 	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 		ListWithContextFunc: func(ctx context.Context, options metav1.ListOptions) (runtime.Object, error) {
@@ -44,6 +43,10 @@ func (s *store) source() cache.ListerWatcher {
 			return s.client.List(ctx, options)
 		},
 		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (apiwatch.Interface, error) {
+			// If the API server does not say, or no longer serves the kind, the watch finds out by itself.
+			if served, err := discover(ctx, s.watch.watcher.api, s.watch.kind); err == nil && served != nil && *served != s.watch.served {
+				return nil, errServedOtherwise
+			}
 			w, err := s.client.Watch(ctx, options)
 			if err == nil {
 				s.update(func() sets.Set[types.NamespacedName] { s.watch.isWatched = true; return nil })
@@ -53,27 +56,33 @@ func (s *store) source() cache.ListerWatcher {
 	}, s.watch.watcher.objects)
 }
 
-// Transformer drops from listed objects what nobody judges, so that a list takes less memory until it is complete.
-func (s *store) Transformer() cache.TransformFunc { return trim }
+// Transformer trims objects before a streamed list is complete.
+func (s *store) Transformer() cache.TransformFunc {
+	return func(listed any) (any, error) { return trim(listed) }
+}
 
-func trim(listed any) (any, error) {
-	object, ok := listed.(*unstructured.Unstructured)
+// trim drops from an object what nobody judges.
+func trim(obj any) (*unstructured.Unstructured, error) {
+	object, ok := obj.(*unstructured.Unstructured)
 	if !ok {
-		return listed, nil
+		return nil, fmt.Errorf("the API server sent a %T, want an object", obj)
+	}
+	fields := []string{"apiVersion", "kind", "metadata", "status"}
+	if status.GetLegacyConditionsFn(object) != nil { // its rules compare the status with the spec
+		fields = append(fields, "spec")
 	}
 	kept := map[string]any{}
-	for _, field := range []string{"apiVersion", "kind", "metadata", "status"} {
+	for _, field := range fields {
 		if value, found := object.Object[field]; found {
 			kept[field] = value
 		}
 	}
-	if status.GetLegacyConditionsFn(object) != nil { // its rules compare the status with the spec
-		kept["spec"] = object.Object["spec"]
+	for _, large := range []string{"template", "jobTemplate", "versions"} { // the last has the schemas of a definition
+		unstructured.RemoveNestedField(kept, "spec", large)
 	}
-	trimmed := &unstructured.Unstructured{Object: kept}
 	unstructured.RemoveNestedField(kept, "metadata", "managedFields")
 	unstructured.RemoveNestedField(kept, "metadata", "annotations")
-	return trimmed, nil
+	return &unstructured.Unstructured{Object: kept}, nil
 }
 
 // update changes what is known, in one step, and tells the sequences that the change returns. If the objects can be read for the first
@@ -89,12 +98,7 @@ func (s *store) update(change func() sets.Set[types.NamespacedName]) {
 			concerned = nil // nobody is shown it yet
 		} else if !before {
 			s.wasLive, w.fault, w.trouble = true, noFault, ""
-			concerned = sets.New[types.NamespacedName]()
-			for _, o := range w.objects {
-				for _, j := range o.untils {
-					concerned = concerned.Union(j.sequences)
-				}
-			}
+			concerned = w.waiting()
 		}
 	})
 	w.watcher.mu.Unlock()
@@ -108,126 +112,60 @@ func (s *store) Add(obj any) error { return s.Update(obj) }
 func (s *store) Resync() error { return nil }
 
 // Update implements cache.ReflectorStore.
-func (s *store) Update(obj any) error { return s.bring(obj, false) }
-
-// Delete implements cache.ReflectorStore.
-func (s *store) Delete(obj any) error { return s.bring(obj, true) }
-
-// bring judges what the watch brings of one object.
-func (s *store) bring(obj any, isGone bool) error {
-	object, ok := obj.(*unstructured.Unstructured)
-	if !ok {
-		return fmt.Errorf("watch brought a %T, want an object", obj)
+func (s *store) Update(obj any) error {
+	object, err := trim(obj)
+	if err != nil {
+		return err
 	}
 	s.update(func() sets.Set[types.NamespacedName] {
-		wanted, version := s.watch.objects[object.GetName()], object.GetResourceVersion()
-		if wanted == nil || !isNewer(version, wanted.asked) && !(isGone && wanted.wasJudgedBy(object.GetUID())) {
-			return nil
-		}
-		wanted.version, wanted.asked = version, ""
-		if isGone {
-			object = nil
-		}
-		return s.judge(wanted, object)
+		s.watch.found[object.GetName()] = object
+		return s.watch.judge(object.GetName())
+	})
+	return nil
+}
+
+// Delete implements cache.ReflectorStore.
+func (s *store) Delete(obj any) error {
+	object, err := trim(obj)
+	if err != nil {
+		return err
+	}
+	s.update(func() sets.Set[types.NamespacedName] {
+		delete(s.watch.found, object.GetName())
+		return s.watch.judge(object.GetName())
 	})
 	return nil
 }
 
 // Replace implements cache.ReflectorStore.
-func (s *store) Replace(list []any, version string) error {
-	listed := make(map[string]*unstructured.Unstructured, len(list))
+func (s *store) Replace(list []any, _ string) error {
+	found := make(map[string]*unstructured.Unstructured, len(list))
 	for _, obj := range list {
-		object, ok := obj.(*unstructured.Unstructured)
-		if !ok {
-			return fmt.Errorf("list has a %T, want an object", obj)
+		object, err := trim(obj)
+		if err != nil {
+			return err
 		}
-		listed[object.GetName()] = object
+		found[object.GetName()] = object
 	}
 	s.update(func() sets.Set[types.NamespacedName] {
+		s.watch.found = found
 		concerned := sets.New[types.NamespacedName]()
-		for name, wanted := range s.watch.objects {
-			wanted.version, wanted.asked = version, ""
-			concerned = concerned.Union(s.judge(wanted, listed[name]))
+		for name := range s.watch.wanted {
+			concerned = concerned.Union(s.watch.judge(name))
 		}
-		s.watch.isListed = true
 		return concerned
 	})
 	return nil
 }
 
-// askUnseen lists, one by one, objects that sequences name after the list was complete: nothing was kept of them. If that does not
-// do, all are listed again.
-func (s *store) askUnseen(ctx context.Context, cancel context.CancelFunc) {
-	for {
-		select {
-		case <-s.watch.asks:
-		case <-ctx.Done():
-			return
-		}
-		for name, ok := s.nextUnseen(); ok; name, ok = s.nextUnseen() {
-			if isJudged, err := s.ask(ctx, name); err != nil || !isJudged {
-				if err != nil {
-					s.watch.failed(ctx, err)
-				}
-				cancel()
-				return
-			}
-		}
-	}
-}
-
-func (s *store) nextUnseen() (string, bool) {
-	s.watch.watcher.mu.Lock()
-	defer s.watch.watcher.mu.Unlock()
-	return s.watch.unseen.PopAny()
-}
-
-// ask judges one object. What the watch brings after that and is older is left out. It reports whether the object is judged: not if nothing
-// tells whether the watch has brought something newer, which does not say what a sequence asks that came later.
-func (s *store) ask(ctx context.Context, name string) (isJudged bool, err error) {
-	list, err := s.client.List(ctx, metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, name).String()})
-	if err != nil {
-		return false, fmt.Errorf("list one object: %w", err)
-	}
-	isJudged = true
-	s.update(func() sets.Set[types.NamespacedName] {
-		wanted, version := s.watch.objects[name], list.GetResourceVersion()
-		if wanted == nil {
-			return nil
-		}
-		if wanted.version != "" && isNewer(wanted.version, version) {
-			isJudged = wanted.isJudged() // the watch was faster
-			return nil
-		}
-		wanted.version, wanted.asked = version, version
-		var object *unstructured.Unstructured
-		for i := range list.Items {
-			if list.Items[i].GetName() == name {
-				object = &list.Items[i]
-			}
-		}
-		return s.judge(wanted, object)
-	})
-	return isJudged, nil
-}
-
-// isNewer reports whether a version is newer than another. Versions that cannot be compared, of aggregated API servers, say, are.
-func isNewer(version, than string) bool {
-	if than == "" {
-		return true
-	}
-	order, err := resourceversion.CompareResourceVersion(version, than)
-	return err != nil || order > 0
-}
-
-// judge notes how an object is, nil if there is none, and returns the sequences for which that is new. The lock is held.
-func (s *store) judge(wanted *object, found *unstructured.Unstructured) sets.Set[types.NamespacedName] {
+// judge notes how an object is that sequences may wait for, and returns those for which that is new. The lock is held.
+func (w *watch) judge(name string) sets.Set[types.NamespacedName] {
 	concerned := sets.New[types.NamespacedName]()
-	now := s.watch.watcher.clock.Now()
-	for until, j := range wanted.untils {
+	now := w.watcher.clock.Now()
+	for until, j := range w.wanted[name] {
 		observed := Observation{State: v1alpha1.ObjectNotFound}
-		if found != nil {
-			observed = observe(found, objects.Judge(found, until, s.watch.served.hasStatus, now))
+		if found := w.found[name]; found != nil {
+			observed = observe(found, objects.Judge(found, until, w.served.hasStatus, now))
 		}
 		if j.become(observed, now) {
 			concerned = concerned.Union(j.sequences)

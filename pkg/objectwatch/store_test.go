@@ -8,33 +8,20 @@ import (
 	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	dynamicfake "k8s.io/client-go/dynamic/fake"
-	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/clock"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
-// versioned is a store whose watch waits for the condition Ready of a Certificate. What is asked for by itself comes in a list of a version.
-func versioned(t *testing.T, version string, asked ...unstructured.Unstructured) (s *store, state func() v1alpha1.ObjectState) {
-	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{certificates: "CertificateList"})
-	client.PrependReactor("list", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
-		list := &unstructured.UnstructuredList{Items: asked}
-		list.SetAPIVersion("cert-manager.io/v1")
-		list.SetKind("CertificateList")
-		list.SetResourceVersion(version)
-		return true, list, nil
-	})
-	watcher := newWatcher(client, nil, nil, clock.RealClock{}, func(types.NamespacedName) {})
+// versioned is a store whose watch waits for the condition Ready of a Certificate.
+func versioned(t *testing.T) (s *store, state func() v1alpha1.ObjectState) {
+	watcher := newWatcher(nil, nil, clock.RealClock{}, func(types.NamespacedName) {})
 	watcher.Want(shop, []v1alpha1.ObjectReference{certificate("tls", "Ready")})
 	of := watcher.watches[place{certificates.GroupVersion().WithKind("Certificate"), "shop"}]
 	of.isWatched = true
 	t.Cleanup(func() { watcher.Forget(shop) })
-	s = &store{watch: of, client: client.Resource(certificates).Namespace("shop")}
-	return s, func() v1alpha1.ObjectState {
+	return &store{watch: of}, func() v1alpha1.ObjectState {
 		o, _ := watcher.Observe(shop, new(certificate("tls", "Ready")))
 		return o.State
 	}
@@ -49,9 +36,8 @@ func versionOf(version, ready string) *unstructured.Unstructured {
 	}}
 }
 
-// The version of a list and those of objects may be of different kinds, as aggregated API servers have them.
-func TestWhatTheWatchBringsAfterTheListIsNewer(t *testing.T) {
-	s, state := versioned(t, "")
+func TestWhatTheWatchBringsIsJudged(t *testing.T) {
+	s, state := versioned(t)
 	require.NoError(t, s.Replace([]any{versionOf("7", "True")}, "500"))
 	assert.Equal(t, v1alpha1.ObjectSatisfied, state())
 	require.NoError(t, s.Update(versionOf("8", "False")))
@@ -59,63 +45,32 @@ func TestWhatTheWatchBringsAfterTheListIsNewer(t *testing.T) {
 	require.NoError(t, s.Update(versionOf("9", "True")))
 	require.NoError(t, s.Delete(versionOf("9", "True")))
 	assert.Equal(t, v1alpha1.ObjectNotFound, state())
-}
-
-func TestTheWatchMayBeBehindWhatWasAskedFor(t *testing.T) {
-	s, state := versioned(t, "20", *versionOf("12", "False"))
-	require.NoError(t, s.Replace(nil, "10"))
-	isJudged, err := s.ask(t.Context(), "tls")
-	require.NoError(t, err)
-	assert.True(t, isJudged)
-	require.NoError(t, s.Update(versionOf("11", "True")))
-	assert.Equal(t, v1alpha1.ObjectWaiting, state())
-	require.NoError(t, s.Update(versionOf("21", "True")))
+	require.NoError(t, s.Add(versionOf("10", "True")))
 	assert.Equal(t, v1alpha1.ObjectSatisfied, state())
-
-	isJudged, err = s.ask(t.Context(), "tls")
-	require.NoError(t, err)
-	assert.True(t, isJudged, "the watch was faster")
-	assert.Equal(t, v1alpha1.ObjectSatisfied, state())
-}
-
-// An object was deleted and made again before it was asked for by itself: the watch still brings the deletion of the former one.
-func TestALateDeletionOfTheFormerObjectIsOld(t *testing.T) {
-	s, state := versioned(t, "13", *versionOf("12", "True"))
-	require.NoError(t, s.Replace(nil, "9"))
-	isJudged, err := s.ask(t.Context(), "tls")
-	require.NoError(t, err)
-	require.True(t, isJudged)
-	former := versionOf("10", "True")
-	former.SetUID("former")
-	require.NoError(t, s.Delete(former))
-	assert.Equal(t, v1alpha1.ObjectSatisfied, state())
-	require.NoError(t, s.Delete(versionOf("12", "True")), "some API servers give a deletion the version of the object")
+	require.NoError(t, s.Replace(nil, "501"))
 	assert.Equal(t, v1alpha1.ObjectNotFound, state())
+	assert.Error(t, s.Add(&metav1.Status{}))
 }
 
-// A sequence that asks later for something else of an object must not wait until the object changes.
-func TestObjectsWithoutComparableVersionsAreListedAgain(t *testing.T) {
-	s, _ := versioned(t, "beta", *versionOf("gamma", "True"))
-	require.NoError(t, s.Replace([]any{versionOf("alpha", "True")}, "alpha"))
-	isJudged, err := s.ask(t.Context(), "tls")
+// A Secret that somebody lets the controller read must not stay in its memory.
+func TestNothingIsKeptThatNobodyJudges(t *testing.T) {
+	secret := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Secret", "data": map[string]any{"password": "c2VjcmV0"},
+		"metadata": map[string]any{"name": "a", "uid": "b", "annotations": map[string]any{"note": "secret"}, "managedFields": []any{}},
+	}}
+	kept, err := trim(secret)
 	require.NoError(t, err)
-	assert.True(t, isJudged, "all that is asked of it is known")
+	assert.Equal(t, map[string]any{"apiVersion": "v1", "kind": "Secret", "metadata": map[string]any{"name": "a", "uid": "b"}}, kept.Object)
 
-	s.watch.watcher.Want(types.NamespacedName{Namespace: "shop", Name: "other"}, []v1alpha1.ObjectReference{certificate("tls", "Exists")})
-	isJudged, err = s.ask(t.Context(), "tls")
+	deployment := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment", "spec": map[string]any{"replicas": int64(3), "template": map[string]any{"spec": "large"}},
+		"status": map[string]any{"replicas": int64(3)},
+	}}
+	kept, err = trim(deployment)
 	require.NoError(t, err)
-	assert.False(t, isJudged)
-}
-
-// People may name kinds of as many versions as they like.
-func TestNothingIsKeptOfVersionsThatAreNotServed(t *testing.T) {
-	k := newKinds(&served{lists: map[string]*metav1.APIResourceList{}})
-	for _, group := range []string{"a", "b", "c"} {
-		found, err := k.get(t.Context(), schema.GroupVersionKind{Group: group, Version: "v1", Kind: "Thing"})
-		require.NoError(t, err)
-		assert.Nil(t, found)
-	}
-	assert.Empty(t, k.versions)
+	assert.Equal(t, map[string]any{
+		"apiVersion": "apps/v1", "kind": "Deployment", "spec": map[string]any{"replicas": int64(3)}, "status": map[string]any{"replicas": int64(3)},
+	}, kept.Object)
 }
 
 // A wait counts from when an object became ready. A condition may keep the time of an earlier transition.

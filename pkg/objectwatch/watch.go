@@ -2,7 +2,7 @@ package objectwatch
 
 import (
 	"context"
-	"sync"
+	"errors"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -20,49 +20,17 @@ type watch struct {
 	place
 	watcher *Watcher
 	cancel  context.CancelFunc
-	// again has a token when the kind should be looked up again: it may be served otherwise than before, or be readable.
-	again chan struct{}
-	// asks has a token when unseen has names.
-	asks chan struct{}
 
 	stopped bool
 	fault   fault
 	trouble string // the last error of which nothing follows
 	served  kind   // how the kind is served, as far as known
-	// The list is complete and the watch of what comes after it has begun: one without the other says little, for a role may permit
-	// only one of them.
-	isListed, isWatched bool
+	// found are all objects, by name; nil before the list is complete. isWatched is true when the watch of what comes after it has begun.
+	// One without the other says little, for a role may permit only one of them.
+	found     map[string]*unstructured.Unstructured
+	isWatched bool
 
-	objects map[string]*object // those that a sequence waits for
-	unseen  sets.Set[string]   // those that came after the list was complete
-}
-
-// object is one that a sequence waits for.
-type object struct {
-	untils map[string]*judgement
-	// version is that of the object, or of the list without it, that was judged last. asked is it if the object was asked for by itself, and
-	// the watch may be behind: what it brings that is not newer is known.
-	version, asked string
-}
-
-// wasJudgedBy reports whether it is judged by an object with this UID. That one cannot be gone for longer, whatever version its deletion has.
-func (o *object) wasJudgedBy(uid types.UID) bool {
-	for _, j := range o.untils {
-		if j.known && j.UID == uid {
-			return true
-		}
-	}
-	return false
-}
-
-// isJudged reports whether everything is known of the object that sequences require of it. The lock is held.
-func (o *object) isJudged() bool {
-	for _, j := range o.untils {
-		if !j.known {
-			return false
-		}
-	}
-	return true
+	wanted map[string]map[string]*judgement // those that a sequence waits for, by name and what they must reach
 }
 
 // judgement is how an object is to what some sequences require.
@@ -75,10 +43,7 @@ type judgement struct {
 
 func newWatch(w *Watcher, p place) *watch {
 	watches.WithLabelValues(statePending).Inc()
-	return &watch{
-		place: p, watcher: w, again: make(chan struct{}, 1), asks: make(chan struct{}, 1),
-		objects: map[string]*object{}, unseen: sets.New[string](),
-	}
+	return &watch{place: p, watcher: w, wanted: map[string]map[string]*judgement{}}
 }
 
 // start begins to watch. The lock is held.
@@ -99,40 +64,39 @@ func (w *watch) stop() {
 
 // want adds an object to those that are judged. The lock is held.
 func (w *watch) want(t target, sequence types.NamespacedName) {
-	o := w.objects[t.name]
-	if o == nil {
-		o = &object{untils: map[string]*judgement{}}
-		w.objects[t.name] = o
+	untils := w.wanted[t.name]
+	if untils == nil {
+		untils = map[string]*judgement{}
+		w.wanted[t.name] = untils
 	}
-	if o.untils[t.until] == nil {
-		o.untils[t.until] = &judgement{sequences: sets.New[types.NamespacedName]()}
-		if w.isListed {
-			w.unseen.Insert(t.name)
-			signal(w.asks)
+	if untils[t.until] == nil {
+		untils[t.until] = &judgement{sequences: sets.New[types.NamespacedName]()}
+		if w.found != nil {
+			w.judge(t.name)
 		}
 	}
-	o.untils[t.until].sequences.Insert(sequence)
+	untils[t.until].sequences.Insert(sequence)
 }
 
 // unwant is the opposite of want. The lock is held.
 func (w *watch) unwant(t target, sequence types.NamespacedName) {
-	o := w.objects[t.name]
-	if o.untils[t.until].sequences.Delete(sequence); len(o.untils[t.until].sequences) == 0 {
-		delete(o.untils, t.until)
+	untils := w.wanted[t.name]
+	untils[t.until].sequences.Delete(sequence)
+	if len(untils[t.until].sequences) == 0 {
+		delete(untils, t.until)
 	}
-	if len(o.untils) == 0 {
-		delete(w.objects, t.name)
-		w.unseen.Delete(t.name)
+	if len(untils) == 0 {
+		delete(w.wanted, t.name)
 	}
 }
 
-func (w *watch) isLive() bool { return w.isListed && w.isWatched }
+func (w *watch) isLive() bool { return w.found != nil && w.isWatched }
 
 // run watches until the context ends, whenever that is possible.
 func (w *watch) run(ctx context.Context) {
 	pause := newPause()
 	for {
-		served, err := w.watcher.kinds.get(ctx, w.kind)
+		served, err := discover(ctx, w.watcher.api, w.kind)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -147,20 +111,16 @@ func (w *watch) run(ctx context.Context) {
 				pause = newPause()
 			}
 		}
-		timer := w.watcher.clock.NewTimer(pause.Step())
 		select {
-		case <-w.again:
-			pause = newPause()
-		case <-timer.C():
+		case <-w.watcher.clock.After(pause.Step()):
 		case <-ctx.Done():
 		}
-		timer.Stop()
 	}
 }
 
 // newPause returns the pauses between attempts that fail.
 func newPause() wait.Backoff {
-	return wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 12, Cap: 5 * time.Minute}
+	return wait.Backoff{Duration: 100 * time.Millisecond, Factor: 2, Jitter: 0.2, Steps: 12, Cap: 30 * time.Second}
 }
 
 // read watches until the context ends, or the kind is not served like this or cannot be read any more. It reports whether it could be
@@ -170,65 +130,41 @@ func (w *watch) read(ctx context.Context, served kind) bool {
 	defer cancel()
 	w.watcher.mu.Lock()
 	w.transition(func() {
-		w.served, w.isListed, w.isWatched = served, false, false
+		w.served, w.found, w.isWatched = served, nil, false
 		if w.fault == notServed || w.fault == wrongScope {
 			w.fault = noFault
 		}
 	})
-	w.unseen.Clear()
 	w.watcher.mu.Unlock()
 
 	store := &store{watch: w, client: w.watcher.objects.Resource(served.resource).Namespace(w.namespace)}
-	reflector := reflectors.Reflector{
+	reflectors.Reflector{
 		Name: served.resource.GroupResource().String(), Source: store.source(), Type: &unstructured.Unstructured{},
 		Failed: func(ctx context.Context, err error) {
 			if w.failed(ctx, err) {
 				cancel()
 			}
 		},
-	}
-	var beside sync.WaitGroup
-	beside.Go(func() { store.askUnseen(ctx, cancel) })
-	followed := false
-	beside.Go(func() { followed = w.follow(ctx, cancel, served) })
-	reflector.Run(ctx, store)
-	cancel()
-	beside.Wait()
-	if followed && !store.wasLive {
-		signal(w.again) // what failed may have begun before that
-	}
+	}.Run(ctx, store)
 	return store.wasLive
 }
 
-// follow cancels when the kind is served otherwise than before. It reports whether it was told to look.
-func (w *watch) follow(ctx context.Context, cancel context.CancelFunc, before kind) (told bool) {
-	for {
-		select {
-		case <-w.again:
-			told = true
-		case <-ctx.Done():
-			return told
-		}
-		// If the API server does not say, or no longer serves the kind, the watch finds out by itself.
-		if served, err := w.watcher.kinds.get(ctx, w.kind); err == nil && served != nil && *served != before {
-			cancel()
-			signal(w.again)
-			return told
-		}
-	}
-}
+// errServedOtherwise ends a watch of a kind whose definition has changed.
+var errServedOtherwise = errors.New("the kind is served otherwise than before")
 
-// failed notes an error. It reports whether it takes more than another attempt to go on.
+// failed notes an error. It reports whether the kind must be looked up again, since another attempt alone would not do.
 func (w *watch) failed(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return false
+	}
+	if errors.Is(err, errServedOtherwise) {
+		return true
 	}
 	watchErrors.Inc()
 	switch {
 	case apierrors.IsForbidden(err):
 		w.setFault(ctx, forbidden)
 	case apierrors.IsNotFound(err):
-		w.watcher.kinds.forget(w.kind.Group)
 		w.setFault(ctx, notServed)
 	case apierrors.IsMethodNotSupported(err):
 		w.setFault(ctx, noWatch)
@@ -246,25 +182,22 @@ func (w *watch) setTrouble(trouble string) {
 	w.watcher.mu.Lock()
 	var concerned sets.Set[types.NamespacedName]
 	if !w.isLive() && !w.stopped && w.trouble != trouble {
-		concerned, _ = w.waiting()
+		concerned = w.waiting()
 	}
 	w.trouble = trouble
 	w.watcher.mu.Unlock()
 	w.watcher.tell(concerned)
 }
 
-// waiting returns the sequences that wait for objects of the watch, and why they cannot be read, if so. The lock is held.
-func (w *watch) waiting() (sequences sets.Set[types.NamespacedName], why string) {
-	sequences = sets.New[types.NamespacedName]()
-	for _, o := range w.objects {
-		for _, j := range o.untils {
-			for sequence := range j.sequences {
-				sequences.Insert(sequence)
-				why = w.explain(sequence)
-			}
+// waiting returns the sequences that wait for objects of the watch. The lock is held.
+func (w *watch) waiting() sets.Set[types.NamespacedName] {
+	sequences := sets.New[types.NamespacedName]()
+	for _, untils := range w.wanted {
+		for _, j := range untils {
+			sequences = sequences.Union(j.sequences)
 		}
 	}
-	return sequences, why
+	return sequences
 }
 
 // setFault notes that objects cannot be read, and tells the sequences that wait for them.
@@ -274,13 +207,13 @@ func (w *watch) setFault(ctx context.Context, f fault) {
 		w.watcher.mu.Unlock()
 		return
 	}
-	w.transition(func() { w.fault, w.isListed, w.isWatched = f, false, false })
-	for _, o := range w.objects {
-		for _, j := range o.untils {
+	w.transition(func() { w.fault, w.found, w.isWatched = f, nil, false })
+	for _, untils := range w.wanted {
+		for _, j := range untils {
 			j.known = false
 		}
 	}
-	concerned, why := w.waiting()
+	concerned, why := w.waiting(), w.explain(types.NamespacedName{Namespace: w.namespace})
 	w.watcher.mu.Unlock()
 	klog.FromContext(ctx).Info("Cannot read objects that sequences wait for", "kind", w.kind, "namespace", w.namespace, "why", why)
 	w.watcher.tell(concerned)
@@ -304,12 +237,4 @@ func (w *watch) state() string {
 		return stateReading
 	}
 	return statePending
-}
-
-// signal puts a token into a channel that has room for one.
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
 }

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/discovery"
 	"k8s.io/client-go/dynamic"
-	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
 	"k8s.io/utils/clock"
 
@@ -44,20 +43,16 @@ type Observation struct {
 
 // Watcher watches objects. Its methods may be called at any time, and watch nothing before Run.
 type Watcher struct {
-	objects  dynamic.Interface
-	metadata metadata.Interface
-	kinds    *kinds
-	clock    clock.Clock
-	changed  func(sequence types.NamespacedName)
+	objects dynamic.Interface
+	api     discoverer
+	clock   clock.Clock
+	changed func(sequence types.NamespacedName)
 
 	mu      sync.Mutex
 	ctx     context.Context // of Run; nil before and after it
 	running sync.WaitGroup
 	watches map[place]*watch
-	claims  map[types.NamespacedName]*claim
-	tenants map[string]*tenant
-	// stopTriggers ends the watches of what tells that more may be readable; nil while there are none.
-	stopTriggers context.CancelFunc
+	tenants map[string]*tenant // by namespace; that of ClusterPodSequences is empty
 }
 
 // place is what one watch is of: a kind in a namespace, which is empty for a kind without one.
@@ -72,18 +67,17 @@ type target struct {
 	name, until string
 }
 
+// tenant are the sequences of one namespace.
+type tenant struct {
+	claims map[string]*claim // by the name of the sequence
+	places map[place]int     // how many targets they have in each
+}
+
 // claim is what a sequence waits for.
 type claim struct {
 	references []v1alpha1.ObjectReference
-	targets    sets.Set[target] // those in places
-	places     sets.Set[place]
-	denied     sets.Set[place] // those for which there was no room
-}
-
-// tenant are the sequences of one namespace; those of the cluster have none.
-type tenant struct {
-	places map[place]int // by how many sequences
-	denied sets.Set[types.NamespacedName]
+	targets    sets.Set[target]
+	denied     sets.Set[place] // those for which there was no room; they have no targets
 }
 
 // New returns a Watcher that calls changed for each sequence of which an object is not as it was, or may be. Changed must not block.
@@ -94,23 +88,16 @@ func New(config *rest.Config, changed func(sequence types.NamespacedName)) (*Wat
 	if err != nil {
 		return nil, fmt.Errorf("make client for objects: %w", err)
 	}
-	metadata, err := metadata.NewForConfig(config)
-	if err != nil {
-		return nil, fmt.Errorf("make client for metadata: %w", err)
-	}
 	api, err := discovery.NewDiscoveryClientForConfig(config)
 	if err != nil {
 		return nil, fmt.Errorf("make client for discovery: %w", err)
 	}
-	return newWatcher(objects, metadata, api, clock.RealClock{}, changed), nil
+	return newWatcher(objects, api, clock.RealClock{}, changed), nil
 }
 
-func newWatcher(
-	objects dynamic.Interface, metadata metadata.Interface, api discoverer, clock clock.Clock, changed func(types.NamespacedName),
-) *Watcher {
+func newWatcher(objects dynamic.Interface, api discoverer, clock clock.Clock, changed func(types.NamespacedName)) *Watcher {
 	return &Watcher{
-		objects: objects, metadata: metadata, kinds: newKinds(api), clock: clock, changed: changed,
-		watches: map[place]*watch{}, claims: map[types.NamespacedName]*claim{}, tenants: map[string]*tenant{},
+		objects: objects, api: api, clock: clock, changed: changed, watches: map[place]*watch{}, tenants: map[string]*tenant{},
 	}
 }
 
@@ -120,9 +107,6 @@ func (w *Watcher) Run(ctx context.Context) {
 	w.ctx = ctx
 	for _, watch := range w.watches {
 		watch.start()
-	}
-	if len(w.watches) > 0 {
-		w.startTriggers()
 	}
 	w.mu.Unlock()
 	<-ctx.Done()
@@ -135,13 +119,10 @@ func (w *Watcher) Run(ctx context.Context) {
 // Want says for which objects a sequence waits now. A sequence without a namespace is a ClusterPodSequence.
 func (w *Watcher) Want(sequence types.NamespacedName, references []v1alpha1.ObjectReference) {
 	w.mu.Lock()
-	before := w.claims[sequence]
+	before := w.claimOf(sequence)
 	if before == nil && len(references) == 0 || before != nil && len(before.denied) == 0 && slices.Equal(before.references, references) {
 		w.mu.Unlock()
 		return
-	}
-	if before == nil {
-		before = &claim{}
 	}
 	freed := w.claim(sequence, before, references)
 	w.mu.Unlock()
@@ -155,87 +136,81 @@ func (w *Watcher) Forget(sequence types.NamespacedName) { w.Want(sequence, nil) 
 
 // claim replaces what a sequence waits for. It returns the sequences for which there may be room now.
 func (w *Watcher) claim(sequence types.NamespacedName, before *claim, references []v1alpha1.ObjectReference) []types.NamespacedName {
-	after := &claim{
-		references: slices.Clone(references), targets: sets.New[target](), places: sets.New[place](), denied: sets.New[place](),
+	of := w.tenants[sequence.Namespace]
+	if of == nil {
+		of = &tenant{claims: map[string]*claim{}, places: map[place]int{}}
+		w.tenants[sequence.Namespace] = of
 	}
-	var wanted []target
-	needed := sets.New[place]()
-	for i := range references {
-		if t, problem := targetOf(sequence, &references[i]); problem == "" {
-			wanted = append(wanted, t)
-			needed.Insert(t.place)
-		}
+	if before == nil {
+		before = &claim{}
 	}
-	of := w.tenantOf(sequence.Namespace)
-	hasFreed := of.release(before.places.Difference(needed))
-	of.denied.Delete(sequence)
-	for _, t := range wanted {
-		if !after.places.Has(t.place) && !before.places.Has(t.place) && !of.take(t.place, maxPlaces(sequence.Namespace)) {
-			after.denied.Insert(t.place)
-			of.denied.Insert(sequence)
-			continue
-		}
-		after.places.Insert(t.place)
-		after.targets.Insert(t)
+	of.release(before)
+	after := of.take(sequence, references)
+	of.claims[sequence.Name] = after
+	if len(references) == 0 {
+		delete(of.claims, sequence.Name)
 	}
+	if len(of.claims) == 0 {
+		delete(w.tenants, sequence.Namespace)
+	}
+
 	for t := range after.targets.Difference(before.targets) {
 		w.watchOf(t.place).want(t, sequence)
 	}
+	hasFreed := false
 	for t := range before.targets.Difference(after.targets) {
 		w.unwant(t, sequence)
-	}
-	if w.claims[sequence] = after; len(references) == 0 {
-		delete(w.claims, sequence)
-	}
-	return w.afterClaim(sequence, of, hasFreed)
-}
-
-// afterClaim returns the sequences for which there may be room now, and forgets a tenant without sequences.
-func (w *Watcher) afterClaim(sequence types.NamespacedName, of *tenant, hasFreed bool) []types.NamespacedName {
-	if len(of.places) == 0 && len(of.denied) == 0 {
-		delete(w.tenants, sequence.Namespace)
+		hasFreed = hasFreed || of.places[t.place] == 0
 	}
 	if !hasFreed {
 		return nil
 	}
-	return of.denied.UnsortedList()
-}
-
-func (w *Watcher) tenantOf(namespace string) *tenant {
-	of := w.tenants[namespace]
-	if of == nil {
-		of = &tenant{places: map[place]int{}, denied: sets.New[types.NamespacedName]()}
-		w.tenants[namespace] = of
-	}
-	return of
-}
-
-// maxPlaces is in how many places the sequences of a namespace may wait for objects: those have one place for each kind.
-func maxPlaces(namespace string) int {
-	if namespace == "" {
-		return MaxWatchesOfCluster
-	}
-	return MaxKindsPerNamespace
-}
-
-// take counts one more sequence that waits in a place, unless there is no room.
-func (t *tenant) take(p place, limit int) bool {
-	if t.places[p] == 0 && len(t.places) >= limit {
-		return false
-	}
-	t.places[p]++
-	return true
-}
-
-// release reports whether there is more room than before.
-func (t *tenant) release(places sets.Set[place]) bool {
-	before := len(t.places)
-	for p := range places {
-		if t.places[p]--; t.places[p] == 0 {
-			delete(t.places, p)
+	var denied []types.NamespacedName
+	for name, other := range of.claims {
+		if len(other.denied) > 0 {
+			denied = append(denied, types.NamespacedName{Namespace: sequence.Namespace, Name: name})
 		}
 	}
-	return len(t.places) < before
+	return denied
+}
+
+// claimOf returns what a sequence waits for; nil for nothing.
+func (w *Watcher) claimOf(sequence types.NamespacedName) *claim {
+	if of := w.tenants[sequence.Namespace]; of != nil {
+		return of.claims[sequence.Name]
+	}
+	return nil
+}
+
+// release gives back the places of a claim.
+func (t *tenant) release(c *claim) {
+	for wanted := range c.targets {
+		t.places[wanted.place]--
+		if t.places[wanted.place] == 0 {
+			delete(t.places, wanted.place)
+		}
+	}
+}
+
+// take takes places for a sequence, as far as there is room.
+func (t *tenant) take(sequence types.NamespacedName, references []v1alpha1.ObjectReference) *claim {
+	c := &claim{references: slices.Clone(references), targets: sets.New[target](), denied: sets.New[place]()}
+	limit := MaxKindsPerNamespace // they have one place for each kind
+	if sequence.Namespace == "" {
+		limit = MaxWatchesOfCluster
+	}
+	for i := range references {
+		wanted, problem := targetOf(sequence, &references[i])
+		switch {
+		case problem != "" || c.targets.Has(wanted):
+		case t.places[wanted.place] > 0 || len(t.places) < limit:
+			t.places[wanted.place]++
+			c.targets.Insert(wanted)
+		default:
+			c.denied.Insert(wanted.place)
+		}
+	}
+	return c
 }
 
 // targetOf returns what a sequence refers to, or why it cannot be.
@@ -266,7 +241,7 @@ func (w *Watcher) Observe(sequence types.NamespacedName, reference *v1alpha1.Obj
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if claim := w.claims[sequence]; claim != nil && claim.denied.Has(t.place) {
+	if claim := w.claimOf(sequence); claim != nil && claim.denied.Has(t.place) {
 		return notReadable(noRoom(sequence.Namespace)), true
 	}
 	watch := w.watches[t.place]
@@ -276,11 +251,11 @@ func (w *Watcher) Observe(sequence types.NamespacedName, reference *v1alpha1.Obj
 	if watch.fault != noFault {
 		return notReadable(watch.explain(sequence)), true
 	}
-	object := watch.objects[t.name]
-	if object == nil || !watch.isLive() || object.untils[t.until] == nil || !object.untils[t.until].known {
+	judgement := watch.wanted[t.name][t.until]
+	if judgement == nil || !judgement.known || !watch.isLive() {
 		return Observation{State: v1alpha1.ObjectWaiting, Message: notSeen(watch.trouble)}, false
 	}
-	return object.untils[t.until].Observation, true
+	return judgement.Observation, true
 }
 
 func notReadable(message string) Observation {
@@ -297,7 +272,6 @@ func (w *Watcher) watchOf(p place) *watch {
 	w.watches[p] = of
 	if w.ctx != nil {
 		of.start()
-		w.startTriggers()
 	}
 	return of
 }
@@ -305,15 +279,12 @@ func (w *Watcher) watchOf(p place) *watch {
 // unwant ends the watch of a place for which no sequence waits any more.
 func (w *Watcher) unwant(t target, sequence types.NamespacedName) {
 	of := w.watches[t.place]
-	if of.unwant(t, sequence); len(of.objects) > 0 {
+	of.unwant(t, sequence)
+	if len(of.wanted) > 0 {
 		return
 	}
 	of.stop()
 	delete(w.watches, t.place)
-	if len(w.watches) == 0 && w.stopTriggers != nil {
-		w.stopTriggers()
-		w.stopTriggers = nil
-	}
 }
 
 // tell calls changed for sequences; the lock must not be held.

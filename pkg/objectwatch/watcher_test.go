@@ -19,11 +19,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 	dynamicfake "k8s.io/client-go/dynamic/fake"
-	metadatafake "k8s.io/client-go/metadata/fake"
 	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/klog/v2/ktesting"
 	"k8s.io/utils/clock"
-	clocktesting "k8s.io/utils/clock/testing"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
@@ -34,15 +32,11 @@ var certificates = schema.GroupVersionResource{Group: "cert-manager.io", Version
 type served struct {
 	mu    sync.Mutex
 	lists map[string]*metav1.APIResourceList
-	asked chan struct{} // has a token for each question, if it is not nil
 }
 
 func (s *served) ServerResourcesForGroupVersionWithContext(_ context.Context, version string) (*metav1.APIResourceList, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.asked != nil {
-		s.asked <- struct{}{}
-	}
 	if list := s.lists[version]; list != nil {
 		return list, nil
 	}
@@ -62,11 +56,11 @@ type fixture struct {
 	served  *served
 	objects *dynamicfake.FakeDynamicClient
 	told    chan types.NamespacedName
+	// endWatch ends the watch of certificates that began last, as the API server does when their definition changes.
+	endWatch func()
 }
 
-func newFixture(t *testing.T) *fixture { return newFixtureWith(t, clock.RealClock{}) }
-
-func newFixtureWith(t *testing.T, clock clock.Clock) *fixture {
+func newFixture(t *testing.T) *fixture {
 	scheme := runtime.NewScheme()
 	require.NoError(t, metav1.AddMetaToScheme(scheme))
 	f := &fixture{TB: t, served: &served{lists: map[string]*metav1.APIResourceList{}}, told: make(chan types.NamespacedName, 1000)}
@@ -76,8 +70,17 @@ func newFixtureWith(t *testing.T, clock clock.Clock) *fixture {
 	f.objects = dynamicfake.NewSimpleDynamicClientWithCustomListKinds(scheme, map[schema.GroupVersionResource]string{
 		certificates: "CertificateList", certificates.GroupVersion().WithResource("clusterissuers"): "ClusterIssuerList",
 	})
-	f.Watcher = newWatcher(f.objects, metadatafake.NewSimpleMetadataClient(scheme), f.served, clock,
-		func(key types.NamespacedName) { f.told <- key })
+	var mu sync.Mutex
+	var last apiwatch.Interface
+	f.objects.PrependWatchReactor("certificates", func(action clienttesting.Action) (bool, apiwatch.Interface, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		var err error
+		last, err = f.objects.Tracker().Watch(action.GetResource(), action.GetNamespace())
+		return true, last, err
+	})
+	f.endWatch = func() { mu.Lock(); defer mu.Unlock(); last.Stop() }
+	f.Watcher = newWatcher(f.objects, f.served, clock.RealClock{}, func(key types.NamespacedName) { f.told <- key })
 	_, ctx := ktesting.NewTestContext(t)
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})
@@ -151,7 +154,7 @@ func TestObjectsAreSeenAsTheyChange(t *testing.T) {
 	f.await(shop, exists, v1alpha1.ObjectSatisfied, "c")
 }
 
-func TestObjectsThatAreNamedLaterAreAskedFor(t *testing.T) {
+func TestObjectsThatAreNamedLaterAreKnown(t *testing.T) {
 	f := newFixture(t)
 	f.put("old", "a", "True")
 	f.put("tls", "b", "False")
@@ -159,16 +162,25 @@ func TestObjectsThatAreNamedLaterAreAskedFor(t *testing.T) {
 	f.await(shop, certificate("old", "Ready"), v1alpha1.ObjectSatisfied, "a")
 	other := types.NamespacedName{Namespace: "shop", Name: "other"}
 	f.Want(other, []v1alpha1.ObjectReference{certificate("tls", ""), certificate("none", "Ready"), certificate("old", "Exists")})
-	assert.Equal(t, "InProgress: Issuing", f.await(other, certificate("tls", ""), v1alpha1.ObjectWaiting, "b").Message)
-	f.await(other, certificate("none", "Ready"), v1alpha1.ObjectNotFound, "")
-	f.await(other, certificate("old", "Exists"), v1alpha1.ObjectSatisfied, "a")
+	for name, want := range map[string]Observation{
+		"tls":  {State: v1alpha1.ObjectWaiting, UID: "b", Generation: 3, Message: "InProgress: Issuing"},
+		"none": {State: v1alpha1.ObjectNotFound},
+		"old":  {State: v1alpha1.ObjectSatisfied, UID: "a", Generation: 3},
+	} {
+		got, known := f.Observe(other, new(certificate(name, map[string]string{"none": "Ready", "old": "Exists"}[name])))
+		assert.True(t, known, name)
+		got.Seen = time.Time{}
+		assert.Equal(t, want, got, name)
+	}
+	f.put("tls", "b", "True")
+	f.await(other, certificate("tls", ""), v1alpha1.ObjectSatisfied, "b")
 	lists := 0
 	for _, action := range f.objects.Actions() {
 		if action.GetVerb() == "list" {
 			lists++
 		}
 	}
-	assert.Equal(t, 4, lists, "one of all, and one of each that came later")
+	assert.Equal(t, 1, lists)
 }
 
 func TestKindsMayComeAndGo(t *testing.T) {
@@ -181,13 +193,25 @@ func TestKindsMayComeAndGo(t *testing.T) {
 	assert.Equal(t, "the kind Certificate is not installed in version cert-manager.io/v1", missing.Message)
 
 	f.served.set("cert-manager.io/v1", none.APIResources...)
-	f.definitionChanged("certificates.cert-manager.io")
 	f.await(shop, certificate("tls", "Ready"), v1alpha1.ObjectSatisfied, "a")
 
 	f.served.set("cert-manager.io/v1", metav1.APIResource{Name: "certificates", Kind: "Certificate"})
-	f.definitionChanged("certificates.cert-manager.io")
+	f.endWatch()
 	other := f.await(shop, certificate("tls", "Ready"), v1alpha1.ObjectNotReadable, "")
 	assert.Equal(t, "only a ClusterPodSequence may wait for cluster-scoped objects, such as a Certificate", other.Message)
+}
+
+// An object without a status is current only as long as its kind has none.
+func TestAKindMayComeToHaveAStatus(t *testing.T) {
+	f := newFixture(t)
+	f.served.set("cert-manager.io/v1", metav1.APIResource{Name: "certificates", Kind: "Certificate", Namespaced: true})
+	f.put("tls", "a", "")
+	f.Want(shop, []v1alpha1.ObjectReference{certificate("tls", "")})
+	f.await(shop, certificate("tls", ""), v1alpha1.ObjectSatisfied, "a")
+	f.served.set("cert-manager.io/v1", metav1.APIResource{Name: "certificates", Kind: "Certificate", Namespaced: true},
+		metav1.APIResource{Name: "certificates/status", Kind: "Certificate", Namespaced: true})
+	f.endWatch()
+	assert.Equal(t, "it has no status yet", f.await(shop, certificate("tls", ""), v1alpha1.ObjectWaiting, "a").Message)
 }
 
 // A role may permit to list and not to watch, or nothing.
@@ -217,30 +241,9 @@ func TestWhatMayNotBeReadIsNotReadable(t *testing.T) {
 			mu.Lock()
 			refused = nil
 			mu.Unlock()
-			f.roleChanged("")
 			f.await(shop, certificate("tls", "Ready"), v1alpha1.ObjectSatisfied, "a")
 		})
 	}
-}
-
-// What makes objects readable may come while an attempt is under way that fails.
-func TestAnAttemptThatFailsWhileMoreBecomesReadableIsRepeatedAtOnce(t *testing.T) {
-	f := newFixtureWith(t, clocktesting.NewFakeClock(time.Now())) // no pause ends
-	f.served.asked = make(chan struct{}, 100)
-	first := true
-	f.objects.PrependReactor("list", "certificates", func(clienttesting.Action) (bool, runtime.Object, error) {
-		if !first {
-			return false, nil, nil
-		}
-		first = false
-		<-f.served.asked // before this list
-		f.definitionChanged("certificates.cert-manager.io")
-		<-f.served.asked // because of the change
-		return true, nil, apierrors.NewForbidden(certificates.GroupResource(), "", nil)
-	})
-	f.put("tls", "a", "True")
-	f.Want(shop, []v1alpha1.ObjectReference{certificate("tls", "Ready")})
-	f.await(shop, certificate("tls", "Ready"), v1alpha1.ObjectSatisfied, "a")
 }
 
 // A conversion may fail, or an aggregated API server be out of order.
@@ -338,7 +341,5 @@ func TestSequencesOfANamespaceHaveRoomForSomeKinds(t *testing.T) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	assert.Empty(t, f.watches)
-	assert.Empty(t, f.claims)
 	assert.Empty(t, f.tenants)
-	assert.Nil(t, f.stopTriggers)
 }

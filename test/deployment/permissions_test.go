@@ -47,7 +47,6 @@ var unused = map[string]string{
 	"podsequence-controller: list replicationcontrollers":                             fallback,
 	"podsequence-controller: list namespaces":                                         fallback,
 	"podsequence-controller: list nodes":                                              fallback,
-	"podsequence-controller: list " + aggregatedRole:                                  fallback,
 	"podsequence-scheduler: patch podsequences/status.scheduling.example.com":         eitherOfBoth,
 	"podsequence-scheduler: patch clusterpodsequences/status.scheduling.example.com":  eitherOfBoth,
 	"podsequence-scheduler: get deployments.apps":                                     eitherOfBoth,
@@ -69,7 +68,6 @@ const (
 	coordinationDefinition  = "customresourcedefinitions.apiextensions.k8s.io deploymentcoordinations.apps.containerinfra.nl"
 	// What says whether there are PodGroups.
 	coschedulingDefinition = "customresourcedefinitions.apiextensions.k8s.io podgroups.scheduling.x-k8s.io"
-	aggregatedRole         = "clusterroles.rbac.authorization.k8s.io podsequence-controller-objects"
 	nativeService          = "apiservices.apiregistration.k8s.io v1beta1.scheduling.k8s.io"
 
 	fallback = "API servers that cannot stream a list as a watch are asked for it plainly"
