@@ -1,6 +1,5 @@
-// Package definitions knows whether a kind is served, by a watch of the one object that defines it: its CustomResourceDefinition,
-// or the APIService of a kind that is built in. To find out by listing objects of the kind would take polling to notice when it
-// comes.
+// Package definitions knows whether a kind is served, by a watch of its CustomResourceDefinition. To find out by listing objects of the
+// kind would take polling to notice when it comes.
 package definitions
 
 import (
@@ -42,8 +41,6 @@ type Follower interface {
 // Watcher watches one definition.
 type Watcher struct {
 	reflectors.Reflector
-	// IsServed reports whether a definition that is there is also served.
-	IsServed func(ctx context.Context, definition any) bool
 	// Status tells the operator whether the kind is installed; nil if it is not for the operator to install.
 	Status *Status
 }
@@ -65,11 +62,12 @@ func NewWithSource(kind schema.GroupResource, source cache.ListerWatcher) *Watch
 	}
 	return &Watcher{
 		Reflector: reflectors.Reflector{Name: kind.String(), Source: source, Type: &apiextensionsv1.CustomResourceDefinition{}, Failed: failed},
-		IsServed:  established, Status: &Status{Resource: kind},
+		Status:    &Status{Resource: kind},
 	}
 }
 
-func established(_ context.Context, object any) bool {
+// established reports whether a definition that is there is also served.
+func established(object any) bool {
 	definition, ok := object.(*apiextensionsv1.CustomResourceDefinition)
 	return ok && slices.ContainsFunc(definition.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
 		return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
@@ -83,7 +81,7 @@ func (w *Watcher) Ask(ctx context.Context) (isServed bool, err error) {
 		return false, fmt.Errorf("list the definition: %w", err)
 	}
 	err = meta.EachListItem(list, func(definition runtime.Object) error {
-		isServed = isServed || w.IsServed(ctx, definition)
+		isServed = isServed || established(definition)
 		return nil
 	})
 	return isServed, err
@@ -146,7 +144,7 @@ func (s *store) Replace(list []any, version string) error {
 	}
 	switch {
 	case s.state == served && s.uid == definition.GetUID():
-	case s.watcher.IsServed(s.ctx, list[0]):
+	case established(list[0]):
 		s.begin(definition.GetUID())
 	default:
 		s.leave(defined, cmp.Or(version, definition.GetResourceVersion()))

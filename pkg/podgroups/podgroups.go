@@ -7,7 +7,6 @@ import (
 	"math"
 
 	corev1 "k8s.io/api/core/v1"
-	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	coscheduling "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
@@ -53,15 +52,15 @@ func Of(pod *corev1.Pod) []Reference {
 // MinMember returns how many pods a Coscheduling PodGroup asks for at least; 0 if it does not say. The object is read as it is, for its
 // definition admits what the Go type cannot hold, such as the quantity 1e1.5 in minResources. In a list of that type one such object would
 // hide all others.
-func MinMember(group *unstructured.Unstructured) int32 {
-	minimum, _, _ := unstructured.NestedInt64(group.Object, "spec", "minMember") // the definition admits only numbers
-	return int32(min(max(minimum, 0), math.MaxInt32))
-}
+func MinMember(group *unstructured.Unstructured) int32 { return number(group, "spec", "minMember") }
 
 // MinCount returns how many pods a PodGroup of Kubernetes asks for at least; 0 if its policy is not to schedule a gang.
-func MinCount(group *schedulingv1beta1.PodGroup) int32 {
-	if gang := group.Spec.SchedulingPolicy.Gang; gang != nil {
-		return max(gang.MinCount, 0)
-	}
-	return 0
+func MinCount(group *unstructured.Unstructured) int32 {
+	return number(group, "spec", "schedulingPolicy", "gang", "minCount")
+}
+
+// number returns what a field says; 0 if it is not there. The API server admits only numbers.
+func number(group *unstructured.Unstructured, field ...string) int32 {
+	number, _, _ := unstructured.NestedInt64(group.Object, field...)
+	return int32(min(max(number, 0), math.MaxInt32))
 }

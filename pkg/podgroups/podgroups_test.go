@@ -49,9 +49,14 @@ func TestMinimum(t *testing.T) {
 		assert.Equal(t, want, MinMember(odd), "%v", value)
 	}
 
-	group := &schedulingv1beta1.PodGroup{}
-	group.Spec.SchedulingPolicy.Basic = &schedulingv1beta1.BasicSchedulingPolicy{}
-	assert.Zero(t, MinCount(group), "no gang")
-	group.Spec.SchedulingPolicy = schedulingv1beta1.PodGroupSchedulingPolicy{Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: 4}}
-	assert.EqualValues(t, 4, MinCount(group))
+	for want, policy := range map[int32]schedulingv1beta1.PodGroupSchedulingPolicy{
+		0: {Basic: &schedulingv1beta1.BasicSchedulingPolicy{}},
+		4: {Gang: &schedulingv1beta1.GangSchedulingPolicy{MinCount: 4}},
+	} {
+		object, err := runtime.DefaultUnstructuredConverter.ToUnstructured(&schedulingv1beta1.PodGroup{
+			Spec: schedulingv1beta1.PodGroupSpec{SchedulingPolicy: policy},
+		})
+		require.NoError(t, err)
+		assert.Equal(t, want, MinCount(&unstructured.Unstructured{Object: object}))
+	}
 }

@@ -4,7 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/api/meta"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -14,11 +15,11 @@ import (
 
 // run watches the kind while it is served, until the context ends.
 func (k *kind) run(ctx context.Context) {
-	k.definition.Failed = func(ctx context.Context, err error) { k.countFailed(ctx, err, k.definition.Name) }
-	k.groups.Failed = func(ctx context.Context, err error) {
-		k.unreadable.Store(true)
-		k.countFailed(ctx, err, k.groups.Name)
+	if k.definition == nil {
+		k.Served(ctx)
+		return
 	}
+	k.definition.Failed = func(ctx context.Context, err error) { k.countFailed(ctx, err, k.definition.Name) }
 	k.definition.Run(ctx, k)
 }
 
@@ -27,8 +28,19 @@ func (k *kind) countFailed(ctx context.Context, err error, resource string) {
 	klog.FromContext(ctx).Error(err, "Could not list and watch; unknown PodGroups of this kind do not count, will retry", "resource", resource, "kind", k.name)
 }
 
-// Served implements definitions.Follower.
+// Served implements definitions.Follower. The watch of a kind that is built in and not served ends.
 func (k *kind) Served(ctx context.Context) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	k.groups.Failed = func(ctx context.Context, err error) {
+		if k.definition == nil && apierrors.IsNotFound(err) {
+			klog.FromContext(ctx).Info("PodGroups of this kind are not served; restart this program when they are", "kind", k.name)
+			cancel()
+			return
+		}
+		k.unreadable.Store(true)
+		k.countFailed(ctx, err, k.groups.Name)
+	}
 	k.groups.Run(ctx, groupStore{k})
 	k.replace(map[types.NamespacedName]int32{})
 }
@@ -79,12 +91,11 @@ func (s groupStore) Replace(list []any, _ string) error {
 }
 
 func (k *kind) read(group any) (types.NamespacedName, int32, error) {
-	object, err := meta.Accessor(group)
-	if err != nil {
-		return types.NamespacedName{}, 0, fmt.Errorf("read one of %s: %w", k.name, err)
+	object, ok := group.(*unstructured.Unstructured)
+	if !ok {
+		return types.NamespacedName{}, 0, fmt.Errorf("the API server sent a %T, want one of %s", group, k.name)
 	}
-	minimum, err := k.minimumOf(group)
-	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, minimum, err
+	return types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}, k.minimumOf(object), nil
 }
 
 func (k *kind) set(key types.NamespacedName, now int32) {

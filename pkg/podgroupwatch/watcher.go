@@ -1,5 +1,6 @@
-// Package podgroupwatch knows how many pods each PodGroup asks for, of both kinds. Neither need be installed: that one is,
-// also later, is told by a watch of its definition. A kind that cannot be read is as one that is not installed; the log and a metric say so.
+// Package podgroupwatch knows how many pods each PodGroup asks for, of both kinds. Neither need be installed. That Coscheduling's is, also
+// later, is told by a watch of its definition. That of Kubernetes itself is watched if it is served at first: to have it served later takes a
+// restart of the API server with other flags. A kind that cannot be read is as one that is not installed; the log and a metric say so.
 package podgroupwatch
 
 import (
@@ -9,20 +10,17 @@ import (
 	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/rest"
 
 	"example.com/podsequence/pkg/definitions"
 	"example.com/podsequence/pkg/podgroups"
 	"example.com/podsequence/pkg/reflectors"
 )
-
-// resource is what both kinds are called in URLs.
-const resource = "podgroups"
 
 // Watcher watches PodGroups. Its methods may be called at any time.
 type Watcher struct {
@@ -32,13 +30,12 @@ type Watcher struct {
 // kind is one of the two kinds of PodGroup.
 type kind struct {
 	name podgroups.Kind
-	// definition is what is there while the kind is served.
+	// definition is what is there while the kind is served; nil if the kind is built in.
 	definition *definitions.Watcher
 	groups     reflectors.Reflector
-	// list lists PodGroups of a namespace.
-	list      func(ctx context.Context, namespace string, options metav1.ListOptions) (runtime.Object, error)
-	minimumOf func(group any) (int32, error)
-	changed   func(podgroups.Reference)
+	client     dynamic.NamespaceableResourceInterface
+	minimumOf  func(group *unstructured.Unstructured) int32
+	changed    func(podgroups.Reference)
 	// unreadable reports that the last list or watch failed, and no list is complete since.
 	unreadable atomic.Bool
 
@@ -97,17 +94,14 @@ func (w *Watcher) Ask(ctx context.Context, group podgroups.Reference) (minimum i
 	k := w.kinds[group.Kind]
 	// By a list of one, which takes no permission besides those of the watch.
 	options := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, group.Name).String()}
-	list, err := k.list(ctx, group.Namespace, options)
+	list, err := k.client.Namespace(group.Namespace).List(ctx, options)
 	switch {
 	case err != nil && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || k.unreadable.Load()):
 		return 0, false, nil // the log says so, when the watch fails
 	case err != nil:
 		return 0, false, fmt.Errorf("ask for %s: %w", group, err)
+	case len(list.Items) == 0:
+		return 0, false, nil
 	}
-	err = meta.EachListItem(list, func(found runtime.Object) error {
-		exists = true
-		minimum, err = k.minimumOf(found)
-		return err
-	})
-	return minimum, exists, err
+	return k.minimumOf(&list.Items[0]), true, nil
 }

@@ -10,11 +10,15 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	schedulingv1beta1 "k8s.io/api/scheduling/v1beta1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	dynamicfake "k8s.io/client-go/dynamic/fake"
 	"k8s.io/client-go/rest"
+	clienttesting "k8s.io/client-go/testing"
 	cachetesting "k8s.io/client-go/tools/cache/testing"
 	"k8s.io/component-base/metrics/testutil"
 
@@ -26,26 +30,21 @@ import (
 // stage is a Watcher of one kind, whose API server the test plays.
 type stage struct {
 	*testing.T
-	markers, groups *cachetesting.FakeControllerSource
-	watcher         *Watcher
-	changes         chan string
+	definitions, groups *cachetesting.FakeControllerSource
+	watcher             *Watcher
+	changes             chan string
 }
 
 // play runs a watcher until the end of the test.
 func play(t *testing.T) *stage {
 	s := &stage{
-		T: t, markers: cachetesting.NewFakeControllerSource(), groups: cachetesting.NewFakeControllerSource(),
+		T: t, definitions: cachetesting.NewFakeControllerSource(), groups: cachetesting.NewFakeControllerSource(),
 		changes: make(chan string, 100),
 	}
 	s.watcher = newWatcher(&kind{
-		name: podgroups.Native,
-		definition: &definitions.Watcher{
-			Reflector: reflectors.Reflector{Source: s.markers, Type: &metav1.PartialObjectMetadata{}},
-			IsServed: func(_ context.Context, marker any) bool {
-				return marker.(*metav1.PartialObjectMetadata).Annotations["served"] != "no"
-			},
-		},
-		groups: reflectors.Reflector{Source: s.groups, Type: &schedulingv1beta1.PodGroup{}}, minimumOf: minimumBy(podgroups.MinCount),
+		name:       podgroups.Coscheduling,
+		definition: definitions.NewWithSource(schema.ParseGroupResource(string(podgroups.Coscheduling)), s.definitions),
+		groups:     reflectors.Reflector{Source: s.groups, Type: &unstructured.Unstructured{}}, minimumOf: podgroups.MinMember,
 	})
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
@@ -60,18 +59,25 @@ func play(t *testing.T) *stage {
 	return s
 }
 
-func marker(uid types.UID) *metav1.PartialObjectMetadata {
-	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "marker", UID: uid, Annotations: map[string]string{}}}
+func definition(uid types.UID, established apiextensionsv1.ConditionStatus) *apiextensionsv1.CustomResourceDefinition {
+	d := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: string(podgroups.Coscheduling), UID: uid}}
+	d.Status.Conditions = []apiextensionsv1.CustomResourceDefinitionCondition{{Type: apiextensionsv1.Established, Status: established}}
+	return d
 }
 
-func group(name string, minimum int32) *schedulingv1beta1.PodGroup {
-	g := &schedulingv1beta1.PodGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "train", Name: name}}
-	g.Spec.SchedulingPolicy.Gang = &schedulingv1beta1.GangSchedulingPolicy{MinCount: minimum}
-	return g
+func served(uid types.UID) *apiextensionsv1.CustomResourceDefinition {
+	return definition(uid, apiextensionsv1.ConditionTrue)
+}
+
+func group(name string, minimum int64) *unstructured.Unstructured {
+	return &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "scheduling.x-k8s.io/v1alpha1", "kind": "PodGroup",
+		"metadata": map[string]any{"namespace": "train", "name": name}, "spec": map[string]any{"minMember": minimum},
+	}}
 }
 
 func reference(name string) podgroups.Reference {
-	return podgroups.Reference{Kind: podgroups.Native, NamespacedName: types.NamespacedName{Namespace: "train", Name: name}}
+	return podgroups.Reference{Kind: podgroups.Coscheduling, NamespacedName: types.NamespacedName{Namespace: "train", Name: name}}
 }
 
 func TestAPodGroupThatTheTypeCannotHoldHidesNoOther(t *testing.T) {
@@ -84,9 +90,12 @@ func TestAPodGroupThatTheTypeCannotHoldHidesNoOther(t *testing.T) {
 			w.(http.Flusher).Flush()
 			<-r.Context().Done()
 		default:
+			broken := `{"apiVersion":"scheduling.x-k8s.io/v1alpha1","kind":"PodGroup","metadata":{"namespace":"hostile","name":"broken"},"spec":{"minMember":1,"minResources":{"cpu":"1e1.5"}}},`
+			if q.Get("fieldSelector") == "metadata.name=gang" {
+				broken = ""
+			}
 			w.Header().Set("Content-Type", "application/json")
-			_, _ = io.WriteString(w, `{"apiVersion":"scheduling.x-k8s.io/v1alpha1","kind":"PodGroupList","metadata":{"resourceVersion":"7"},"items":[
-{"apiVersion":"scheduling.x-k8s.io/v1alpha1","kind":"PodGroup","metadata":{"namespace":"hostile","name":"broken"},"spec":{"minMember":1,"minResources":{"cpu":"1e1.5"}}},
+			_, _ = io.WriteString(w, `{"apiVersion":"scheduling.x-k8s.io/v1alpha1","kind":"PodGroupList","metadata":{"resourceVersion":"7"},"items":[`+broken+`
 {"apiVersion":"scheduling.x-k8s.io/v1alpha1","kind":"PodGroup","metadata":{"namespace":"train","name":"gang"},"spec":{"minMember":4}}]}`)
 		}
 	}))
@@ -109,7 +118,7 @@ func TestAPodGroupThatTheTypeCannotHoldHidesNoOther(t *testing.T) {
 			require.Fail(t, "it is not known which PodGroups there are")
 		}
 	}
-	gang := podgroups.Reference{Kind: podgroups.Coscheduling, NamespacedName: types.NamespacedName{Namespace: "train", Name: "gang"}}
+	gang := reference("gang")
 	minimum, known := w.Minimum(gang)
 	assert.True(t, known)
 	assert.EqualValues(t, 4, minimum)
@@ -141,7 +150,7 @@ func TestAKindThatComesAndGoes(t *testing.T) {
 	_, known := s.watcher.Minimum(reference("gang"))
 	assert.False(t, known, "the kind is not there")
 
-	s.markers.Add(marker("first"))
+	s.definitions.Add(served("first"))
 	s.expectChange("gang", 4)
 	s.groups.Modify(group("gang", 5))
 	s.expectChange("gang", 5)
@@ -151,27 +160,25 @@ func TestAKindThatComesAndGoes(t *testing.T) {
 	s.groups.Delete(group("other", 2))
 	s.expectChange("other", 0)
 
-	s.markers.Delete(marker("first"))
+	s.definitions.Delete(served("first"))
 	s.expectChange("gang", 0)
-	s.markers.Add(marker("second"))
+	s.definitions.Add(served("second"))
 	s.expectChange("gang", 5)
 }
 
 func TestAKindIsOnlyWatchedOnceItIsServed(t *testing.T) {
 	s := play(t)
 	s.groups.Add(group("gang", 4))
-	notYet := marker("first")
-	notYet.Annotations["served"] = "no"
-	s.markers.Add(notYet)
-	s.markers.Modify(marker("first"))
+	s.definitions.Add(definition("first", apiextensionsv1.ConditionFalse))
+	s.definitions.Modify(served("first"))
 	s.expectChange("gang", 4)
-	s.markers.Modify(marker("first")) // its status changes: the watch goes on
+	s.definitions.Modify(served("first")) // its status changes: the watch goes on
 	s.groups.Add(group("other", 2))
 	s.expectChange("other", 2)
 }
 
 func TestARelistIsOneStep(t *testing.T) {
-	k := &kind{name: podgroups.Native, minimumOf: minimumBy(podgroups.MinCount), known: map[types.NamespacedName]int32{}}
+	k := &kind{name: podgroups.Coscheduling, minimumOf: podgroups.MinMember, known: map[types.NamespacedName]int32{}}
 	changed := map[string]int{}
 	k.changed = func(r podgroups.Reference) { changed[r.Name]++ }
 	store := groupStore{k}
@@ -184,14 +191,15 @@ func TestARelistIsOneStep(t *testing.T) {
 
 // The definition may serve another version only, its webhook may be down, or a permission may be missing.
 func TestAKindThatCannotBeReadIsAsIfItWereNotThere(t *testing.T) {
-	gang := podgroups.Reference{Kind: podgroups.Coscheduling, NamespacedName: types.NamespacedName{Namespace: "train", Name: "gang"}}
 	for _, code := range []int{http.StatusNotFound, http.StatusForbidden, http.StatusInternalServerError} {
 		t.Run(http.StatusText(code), func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { http.Error(w, "no", code) }))
 			t.Cleanup(server.Close)
 			k, err := newCoscheduling(&rest.Config{Host: server.URL})
 			require.NoError(t, err)
-			k.definition = served()
+			source := cachetesting.NewFakeControllerSource()
+			source.Add(served("a"))
+			k.definition.Source = source
 			w := newWatcher(k)
 			before := errorsOf(t, podgroups.Coscheduling)
 			ctx, cancel := context.WithCancel(t.Context())
@@ -201,9 +209,9 @@ func TestAKindThatCannotBeReadIsAsIfItWereNotThere(t *testing.T) {
 				w.Run(ctx, func(podgroups.Reference) {})
 			}()
 			require.Eventually(t, func() bool { return errorsOf(t, podgroups.Coscheduling) > before }, 30*time.Second, time.Millisecond)
-			_, known := w.Minimum(gang)
+			_, known := w.Minimum(reference("gang"))
 			assert.False(t, known)
-			_, exists, err := w.Ask(ctx, gang)
+			_, exists, err := w.Ask(ctx, reference("gang"))
 			require.NoError(t, err)
 			assert.False(t, exists)
 			cancel()
@@ -212,14 +220,15 @@ func TestAKindThatCannotBeReadIsAsIfItWereNotThere(t *testing.T) {
 	}
 }
 
-// served is a definition that is there and served.
-func served() *definitions.Watcher {
-	markers := cachetesting.NewFakeControllerSource()
-	markers.Add(marker("served"))
-	return &definitions.Watcher{
-		Reflector: reflectors.Reflector{Source: markers, Type: &metav1.PartialObjectMetadata{}},
-		IsServed:  func(context.Context, any) bool { return true },
-	}
+// What is built in is served from when the API server starts, or not. Whether it is costs no request later.
+func TestPodGroupsOfKubernetesThatAreNotServedAreNotWatched(t *testing.T) {
+	server := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(server.Close)
+	k, err := newNative(&rest.Config{Host: server.URL})
+	require.NoError(t, err)
+	before := errorsOf(t, podgroups.Native)
+	newWatcher(k).Run(t.Context(), func(podgroups.Reference) {}) // it ends
+	assert.Equal(t, before, errorsOf(t, podgroups.Native), "it is no failure")
 }
 
 func errorsOf(t *testing.T, kind podgroups.Kind) float64 {
@@ -230,8 +239,12 @@ func errorsOf(t *testing.T, kind podgroups.Kind) float64 {
 }
 
 func TestAFailureToAskIsOneWhereTheWatchWorks(t *testing.T) {
-	k := &kind{name: podgroups.Native, minimumOf: minimumBy(podgroups.MinCount), changed: func(podgroups.Reference) {}}
-	k.list = func(context.Context, string, metav1.ListOptions) (runtime.Object, error) { return nil, assert.AnError }
+	resource := schema.GroupVersionResource{Version: "v1", Resource: "podgroups"}
+	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{resource: "PodGroupList"})
+	client.PrependReactor("list", "podgroups", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, assert.AnError })
+	k := &kind{
+		name: podgroups.Coscheduling, client: client.Resource(resource), changed: func(podgroups.Reference) {},
+	}
 	w := newWatcher(k)
 	_, _, err := w.Ask(t.Context(), reference("gang"))
 	require.ErrorIs(t, err, assert.AnError)

@@ -32,7 +32,6 @@ var unused = map[string]string{
 	"podsequence-controller: list " + clusterDefinition:                               fallback,
 	"podsequence-controller: list clusterpodsequences.scheduling.example.com":         fallback,
 	"podsequence-controller: list " + coschedulingDefinition:                          fallback,
-	"podsequence-controller: list " + nativeService:                                   fallback,
 	"podsequence-controller: list " + sequentialJobDefinition:                         fallback,
 	"podsequence-controller: list " + coordinationDefinition:                          fallback,
 	"podsequence-controller: list statefulsets.apps":                                  fallback,
@@ -68,7 +67,6 @@ const (
 	coordinationDefinition  = "customresourcedefinitions.apiextensions.k8s.io deploymentcoordinations.apps.containerinfra.nl"
 	// What says whether there are PodGroups.
 	coschedulingDefinition = "customresourcedefinitions.apiextensions.k8s.io podgroups.scheduling.x-k8s.io"
-	nativeService          = "apiservices.apiregistration.k8s.io v1beta1.scheduling.k8s.io"
 
 	fallback = "API servers that cannot stream a list as a watch are asked for it plainly"
 	// eitherOfBoth is what a program needs to record that a group was passed.

@@ -283,9 +283,7 @@ func (s *fakeSource) add(t *testing.T, object *unstructured.Unstructured) {
 		return
 	}
 	if kind == "PodGroup" {
-		group, err := snapshot.NewPodGroup(podgroups.Kind("podgroups."+object.GroupVersionKind().Group), object)
-		require.NoError(t, err)
-		s.PodGroups = append(s.PodGroups, group)
+		s.PodGroups = append(s.PodGroups, snapshot.NewPodGroup(podgroups.Kind("podgroups."+object.GroupVersionKind().Group), object))
 		return
 	}
 	typed, err := typedOf(object)

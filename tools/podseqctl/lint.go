@@ -191,9 +191,7 @@ func enter(objects *snapshot.Objects, object *unstructured.Unstructured) {
 	if object.GetKind() == "PodGroup" {
 		for _, kind := range []podgroups.Kind{podgroups.Coscheduling, podgroups.Native} {
 			if strings.HasSuffix(string(kind), "."+object.GroupVersionKind().Group) {
-				if group, err := snapshot.NewPodGroup(kind, object); err == nil {
-					objects.PodGroups = append(objects.PodGroups, group)
-				}
+				objects.PodGroups = append(objects.PodGroups, snapshot.NewPodGroup(kind, object))
 			}
 		}
 		return

@@ -162,7 +162,7 @@ func TestSizeByAPodGroupOfKubernetes(t *testing.T) {
 	assert.Empty(t, s.events("GroupSizeConflict"))
 }
 
-// What is built in becomes available when the API server is started with other flags. The controller is not.
+// What is built in becomes available when the API server is started with other flags. Then the controller is restarted, too.
 func TestPodGroupsOfKubernetesBecomeAvailable(t *testing.T) {
 	t.Parallel()
 	o := options()
@@ -178,6 +178,7 @@ func TestPodGroupsOfKubernetesBecomeAvailable(t *testing.T) {
 	// Nothing but the PodGroup changes when the group becomes ready: it is watched.
 	group := s.native("gang", gang(2))
 	s.Await("PodGroups to be served", func() bool { return s.API.Create(s.Ctx, group) == nil })
+	s.WhileControllerDown(func() {})
 	s.Await("PodGroups to be watched", func() bool { return s.watchesOf(schedulingv1beta1.GroupName) > 0 })
 	s.Create(s.pod("pod-0", "gang", inPodGroup("gang"), placed))
 	s.awaitRunning("gang", 1)

@@ -8,7 +8,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	coscheduling "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
@@ -45,29 +44,18 @@ func (g *gatherer) readPodGroups(ctx context.Context, namespace string) error {
 			return fmt.Errorf("list PodGroups of namespace %s: %w", namespace, err)
 		}
 		for i := range list.Items {
-			group, err := NewPodGroup(kind, &list.Items[i])
-			if err != nil {
-				g.unread("PodGroup %s/%s cannot be read: %v", namespace, list.Items[i].GetName(), err)
-				continue
-			}
-			g.PodGroups = append(g.PodGroups, group)
+			g.PodGroups = append(g.PodGroups, NewPodGroup(kind, &list.Items[i]))
 		}
 	}
 	return nil
 }
 
 // NewPodGroup reads what is stored of a PodGroup of one of the kinds.
-func NewPodGroup(kind podgroups.Kind, object *unstructured.Unstructured) (PodGroup, error) {
-	var minimum int32
-	var err error
-	switch kind {
-	case podgroups.Coscheduling:
-		minimum = podgroups.MinMember(object)
-	case podgroups.Native:
-		group := &schedulingv1beta1.PodGroup{}
-		err = runtime.DefaultUnstructuredConverter.FromUnstructured(object.Object, group)
-		minimum = podgroups.MinCount(group)
+func NewPodGroup(kind podgroups.Kind, object *unstructured.Unstructured) PodGroup {
+	minimum := podgroups.MinMember
+	if kind == podgroups.Native {
+		minimum = podgroups.MinCount
 	}
 	key := types.NamespacedName{Namespace: object.GetNamespace(), Name: object.GetName()}
-	return PodGroup{Reference: podgroups.Reference{Kind: kind, NamespacedName: key}, Minimum: int(minimum)}, err
+	return PodGroup{Reference: podgroups.Reference{Kind: kind, NamespacedName: key}, Minimum: int(minimum(object))}
 }
