@@ -44,7 +44,7 @@ type Options struct {
 	Clock clock.PassiveClock
 	// MaxCoordinations is how many coordinations of a namespace count; 0 for DefaultMaxCoordinations.
 	MaxCoordinations int
-	// StatusWrites bounds what is written for people. A status of many Deployments counts as several, see writeCost. Nil for no bound.
+	// StatusWrites bounds what is written for people. A status of many Deployments counts as several, see writeCost.
 	StatusWrites *statusbudget.Budget
 	// Holder says what holds pods. Nil means that nothing does.
 	Holder Holder

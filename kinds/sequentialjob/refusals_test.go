@@ -24,8 +24,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"example.com/podsequence/apis/batch/v1alpha1"
-	"example.com/podsequence/pkg/statusbudget"
 )
+
+// unbounded are turns that never wait.
+type unbounded struct{}
+
+func (unbounded) Turn(types.NamespacedName, int) bool { return true }
+
+func (unbounded) Forget(types.NamespacedName) {}
 
 // quota is a cluster whose API server refuses Jobs, and a queue of which the test has the clock.
 type quota struct {
@@ -79,7 +85,7 @@ func newQuota(t *testing.T, namespaces map[string]int) *quota {
 	}).Build()
 	q.reconciler = &reconciler{
 		cache: q.client, pods: q.client, notes: newNotes(), live: q.client, writer: q.client, recorder: &events.FakeRecorder{}, clock: q.clock, written: newWritten(), checked: newChecked(), former: newFormer(),
-		refusals: newRefusals(q.clock, q.wake), attempts: (*statusbudget.Budget)(nil).For(nil),
+		refusals: newRefusals(q.clock, q.wake), attempts: unbounded{},
 	}
 	return q
 }

@@ -65,11 +65,8 @@ func New(perSecond int) *Budget {
 	}
 }
 
-// For returns the turns of a controller that looks at an object again when again is called. A nil Budget bounds nothing.
+// For returns the turns of a controller that looks at an object again when again is called.
 func (b *Budget) For(again func(object types.NamespacedName)) Turns {
-	if b == nil {
-		return unbounded{}
-	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.users++
@@ -149,12 +146,3 @@ func (t *turns) Forget(object types.NamespacedName) {
 	delete(t.waiting, claim{t, object})
 	delete(t.granted, claim{t, object})
 }
-
-// unbounded are Turns that never wait.
-type unbounded struct{}
-
-// Turn implements Turns.
-func (unbounded) Turn(types.NamespacedName, int) bool { return true }
-
-// Forget implements Turns.
-func (unbounded) Forget(types.NamespacedName) {}

@@ -208,11 +208,3 @@ func TestATurnThatWasGrantedIsKeptUntilItIsTakenOrForgotten(t *testing.T) {
 		assert.False(t, turns.Turn(in("shop", 0), 1))
 	})
 }
-
-func TestWithoutABudgetNothingWaits(t *testing.T) {
-	turns := (*Budget)(nil).For(nil)
-	for i := range 1000 {
-		assert.True(t, turns.Turn(in("shop", i), 100))
-	}
-	turns.Forget(in("shop", 0))
-}

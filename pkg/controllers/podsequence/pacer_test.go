@@ -10,14 +10,20 @@ import (
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/statusbudget"
 )
+
+// unbounded are turns that never wait.
+type unbounded struct{}
+
+func (unbounded) Turn(types.NamespacedName, int) bool { return true }
+
+func (unbounded) Forget(types.NamespacedName) {}
 
 func TestPacer(t *testing.T) {
 	shop := types.NamespacedName{Namespace: "shop", Name: "backend"}
 	other := types.NamespacedName{Namespace: "shop", Name: "frontend"}
 	clock := clocktesting.NewFakePassiveClock(time.Now())
-	pacer := newPacer(clock, (*statusbudget.Budget)(nil).For(nil))
+	pacer := newPacer(clock, unbounded{})
 
 	assert.Zero(t, pacer.wait(shop), "the first write goes at once")
 	pacer.wrote(shop)

@@ -24,7 +24,6 @@ import (
 	"example.com/podsequence/pkg/objectwatch"
 	"example.com/podsequence/pkg/sequence"
 	"example.com/podsequence/pkg/sequence/spec"
-	"example.com/podsequence/pkg/statusbudget"
 	psttesting "example.com/podsequence/test/harness/builders"
 	"example.com/podsequence/test/harness/passes"
 )
@@ -60,7 +59,7 @@ func newStatusFixture() *statusFixture {
 		objects:  &observations{seen: map[v1alpha1.ObjectReference]objectwatch.Observation{}},
 	}
 	f.statusReconciler = &statusReconciler{
-		engine: f.engine, statuses: f, recorder: f.recorder, clock: clock, pacer: newPacer(clock, (*statusbudget.Budget)(nil).For(nil)),
+		engine: f.engine, statuses: f, recorder: f.recorder, clock: clock, pacer: newPacer(clock, unbounded{}),
 		whyUnrecorded: func(types.NamespacedName) string { return f.unrecorded }, former: newFormerFinalizers(f), objects: f.objects,
 		circles: newCircles(func(key types.NamespacedName) { f.again = append(f.again, key) }),
 	}

@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
 	"example.com/podsequence/kinds/sequentialjob"
+	"example.com/podsequence/pkg/statusbudget"
 	"example.com/podsequence/test/harness/cluster"
 )
 
@@ -115,7 +116,8 @@ func (s *story) runController(ctx context.Context, k *killer) {
 		NewClient:               k.newClient,
 		GracefulShutdownTimeout: ptr.To(time.Minute),
 	})
-	if assert.NoError(s, err) && assert.NoError(s, sequentialjob.Add(mgr, clock.RealClock{}, nil)) {
+	budget := statusbudget.New(1000) // never exhausted
+	if assert.NoError(s, err) && assert.NoError(s, sequentialjob.Add(mgr, clock.RealClock{}, budget)) {
 		assert.NoError(s, mgr.Start(ctx))
 	}
 }
