@@ -45,7 +45,7 @@ func (k *knowledge) removeMembers(s *sequence, name string, affected map[*pod]st
 func (k *knowledge) add(p *pod, m membership, tx *transaction) {
 	p.setMemberships(append(p.memberships(), m))
 	if len(p.memberships()) == 1 {
-		k.link(p, tx)
+		k.link(p, +1, tx)
 	}
 	k.workloads.join(p, m, p, tx) // that it is ready is no news
 }
@@ -56,7 +56,7 @@ func (k *knowledge) drop(p *pod, s *sequence, tx *transaction) {
 			k.workloads.leave(p, m, tx)
 			k.unplaced.forget(p)
 			if len(p.memberships()) == 1 {
-				k.unlink(p, tx)
+				k.link(p, -1, tx)
 			}
 			p.setMemberships(append(p.memberships()[:i:i], p.memberships()[i+1:]...))
 			return
@@ -70,31 +70,22 @@ func (k *knowledge) review(p *pod, tx *transaction) {
 	tx.dirtyPods = append(tx.dirtyPods, p)
 }
 
-// link makes a pod that belongs to some sequence known to its owner.
-func (k *knowledge) link(p *pod, tx *transaction) {
-	if len(p.memberships()) == 0 {
+// link makes a pod that belongs to some sequence known to its owner, or takes it from there if sign is -1.
+func (k *knowledge) link(p *pod, sign int, tx *transaction) {
+	if len(p.memberships()) == 0 || p.OwnerUID == "" {
 		return
 	}
-	if p.OwnerUID != "" {
+	if sign > 0 {
 		k.workloads.ownedPods.add(p.OwnerUID, p)
-		k.workloads.countRevision(p, +1, tx)
-	}
-}
-
-// unlink undoes link.
-func (k *knowledge) unlink(p *pod, tx *transaction) {
-	if len(p.memberships()) == 0 {
-		return
-	}
-	if p.OwnerUID != "" {
+	} else {
 		k.workloads.ownedPods.remove(p.OwnerUID, p)
-		k.workloads.countRevision(p, -1, tx)
 	}
+	k.workloads.countRevision(p, sign, tx)
 }
 
 // join makes the pod a member of its groups. before is the same pod as it was, or nil.
 func (k *knowledge) join(p, before *pod, tx *transaction) {
-	k.link(p, tx)
+	k.link(p, +1, tx)
 	for _, m := range p.memberships() {
 		k.workloads.join(p, m, before, tx)
 	}
@@ -105,7 +96,7 @@ func (k *knowledge) leave(p *pod, tx *transaction) {
 	for _, m := range p.memberships() {
 		k.workloads.leave(p, m, tx)
 	}
-	k.unlink(p, tx)
+	k.link(p, -1, tx)
 }
 
 func (k *knowledge) forgetIfEmpty(name string) {
