@@ -153,7 +153,7 @@ func ofOrder() []mutant {
 	return []mutant{
 		{specPath + "membership.go", "limit = naming[0]", "limit = 0",
 			"a pod belongs to the group that names it, though an earlier one selects it", engine, ""},
-		{specPath + "name.go", "if isPlain(name) {", `if name != "" {`,
+		{"pkg/printable/name.go", "if isPlain(name) {", `if name != "" {`,
 			"a name of a group breaks a line of status", engine, ""},
 		{specPath + "order.go", "awaited[i] = g.Predecessors &^ s.Skipped", "awaited[i] = g.Predecessors",
 			"skipped groups are waited for", engine, ""},

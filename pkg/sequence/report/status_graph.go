@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/printable"
 )
 
 // waited returns the indices of the groups that others wait for now. Of a list that is at most one.
@@ -25,7 +25,7 @@ func (r Report) waited() []int {
 // currentGroup names the current group, such as 2/3 Backend. Where several groups are under way it is the first of them, and
 // the number of the others follows, such as 2/12 Database (+2).
 func (r Report) currentGroup() string {
-	text := fmt.Sprintf("%d/%d %s", r.Current+1, len(r.Groups), spec.DisplayName(r.Groups[r.Current].Title))
+	text := fmt.Sprintf("%d/%d %s", r.Current+1, len(r.Groups), printable.Name(r.Groups[r.Current].Title))
 	if others := len(r.waited()) - 1; others > 0 {
 		text += fmt.Sprintf(" (+%d)", others)
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/printable"
 	"example.com/podsequence/tools/podseqctl/snapshot"
 	"example.com/podsequence/tools/podseqctl/text"
 )
@@ -75,7 +75,7 @@ func after(s *snapshot.Sequence, i int) string {
 	}
 	shown := make([]string, len(names))
 	for i, name := range names {
-		shown[i] = spec.DisplayName(name)
+		shown[i] = printable.Name(name)
 	}
 	return several(shown)
 }
@@ -108,7 +108,7 @@ func openBefore(s *snapshot.Sequence, i int) []string {
 			continue
 		}
 		if j >= len(s.Status.Groups) || !isDone(s.Status.Groups[j].Phase) {
-			open = append(open, spec.DisplayName(s.Title(j)))
+			open = append(open, printable.Name(s.Title(j)))
 		}
 	}
 	return open

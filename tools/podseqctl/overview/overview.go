@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/printable"
 	"example.com/podsequence/tools/podseqctl/snapshot"
 	"example.com/podsequence/tools/podseqctl/text"
 )
@@ -123,7 +123,7 @@ func (p *Printer) groups(s *snapshot.Sequence) {
 		if i < len(s.Status.Groups) {
 			record = s.Status.Groups[i]
 		}
-		cells := []text.Cell{{Text: fmt.Sprint(i + 1)}, {Text: spec.DisplayName(s.Title(i))}}
+		cells := []text.Cell{{Text: fmt.Sprint(i + 1)}, {Text: printable.Name(s.Title(i))}}
 		if graph {
 			cells = append(cells, text.Cell{Text: after(s, i)})
 		}
@@ -179,7 +179,7 @@ func (p *Printer) nodes(s *snapshot.Sequence) {
 		current, ready := "-", "-"
 		if int(n.CurrentIndex) < len(s.Spec.PodGroups) {
 			ready = fmt.Sprint(n.ReadyPodsInCurrentGroup)
-			current = fmt.Sprintf("%d/%d %s", n.CurrentIndex+1, len(s.Spec.PodGroups), spec.DisplayName(s.Title(int(n.CurrentIndex))))
+			current = fmt.Sprintf("%d/%d %s", n.CurrentIndex+1, len(s.Spec.PodGroups), printable.Name(s.Title(int(n.CurrentIndex))))
 		}
 		message := ""
 		if c := meta.FindStatusCondition(n.Conditions, v1alpha1.ConditionReady); c != nil && !meta.IsStatusConditionTrue(n.Conditions, v1alpha1.ConditionReady) {

@@ -8,7 +8,7 @@ import (
 	"io"
 	"time"
 
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/printable"
 )
 
 //go:embed page.html
@@ -115,7 +115,7 @@ func percent(share float64) template.CSS { return template.CSS(fmt.Sprintf("%.2f
 
 // title names a group.
 func (t *Timeline) title(group int) string {
-	return fmt.Sprintf("%d. %s", group+1, spec.DisplayName(t.Groups[group].Title))
+	return fmt.Sprintf("%d. %s", group+1, printable.Name(t.Groups[group].Title))
 }
 
 // Title names a group.

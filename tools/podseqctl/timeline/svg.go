@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/printable"
 )
 
 // Measures of the picture, in pixels.
@@ -34,7 +34,7 @@ func (t *Timeline) SVG(out io.Writer, all bool) error {
 	y := svgHead
 	for i, g := range t.Groups {
 		pods, more := g.listed(all)
-		fmt.Fprintf(&body, `<text class="group" x="%d" y="%d">%d. %s</text>`+"\n", svgMargin, y+14, i+1, html.EscapeString(cut(spec.DisplayName(g.Title))))
+		fmt.Fprintf(&body, `<text class="group" x="%d" y="%d">%d. %s</text>`+"\n", svgMargin, y+14, i+1, html.EscapeString(cut(printable.Name(g.Title))))
 		fmt.Fprint(&body, t.passedMark(g, y, svgRow*(len(pods)+1)))
 		fmt.Fprint(&body, t.waitMark(i, y))
 		y += svgRow

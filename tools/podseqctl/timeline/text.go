@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/printable"
 	"example.com/podsequence/tools/podseqctl/text"
 )
 
@@ -74,7 +74,7 @@ func (g *Group) without() string {
 }
 
 // label names the group with this 0-based index in a table.
-func (g *Group) label(i int) string { return fmt.Sprintf("%d %s", i+1, spec.DisplayName(g.Title)) }
+func (g *Group) label(i int) string { return fmt.Sprintf("%d %s", i+1, printable.Name(g.Title)) }
 
 // listed returns the pods to list, and how many are left out.
 func (g *Group) listed(all bool) ([]Pod, int) {

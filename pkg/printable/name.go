@@ -1,4 +1,4 @@
-package spec
+package printable
 
 import (
 	"strconv"
@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// DisplayName returns the name of a group as it is printed where names are not quoted anyway: as it is if it is plain, and quoted
+// Name returns the name of a group as it is printed where names are not quoted anyway: as it is if it is plain, and quoted
 // otherwise, so that what a name contains is never taken for what the program says. Names may have been stored when their definition
 // allowed anything.
-func DisplayName(name string) string {
+func Name(name string) string {
 	if isPlain(name) {
 		return name
 	}

@@ -1,4 +1,4 @@
-package spec
+package printable
 
 import (
 	"testing"
@@ -6,7 +6,7 @@ import (
 	"github.com/stretchr/testify/assert"
 )
 
-func TestDisplayName(t *testing.T) {
+func TestANameIsQuotedUnlessItIsPlain(t *testing.T) {
 	for name, want := range map[string]string{
 		"Database":               `Database`,
 		"Group 1":                `Group 1`,
@@ -28,6 +28,6 @@ func TestDisplayName(t *testing.T) {
 		"a\u00a0b":               `"a\u00a0b"`,
 		string([]byte{'a', 255}): `"a\xff"`,
 	} {
-		assert.Equal(t, want, DisplayName(name))
+		assert.Equal(t, want, Name(name))
 	}
 }
