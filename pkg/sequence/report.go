@@ -91,8 +91,7 @@ func (d *domain) report(i int, now time.Time) report.Group {
 	if r.Current = d.Current().Has(i); r.Current {
 		r.Failure = d.failure(i, now)
 		if d.looksSatisfied(i) && !r.Recording {
-			r.WaitUntil = d.waitOver(i)
-			r.Progress += ", waitDuration ends at " + r.WaitUntil.UTC().Format(time.RFC3339)
+			r.Progress += ", waitDuration ends at " + d.waitOver(i).UTC().Format(time.RFC3339)
 		}
 	}
 	troubled := map[string]*node{}

@@ -94,8 +94,6 @@ type Group struct {
 	Progress string
 	// NodeTrouble says what is wrong with nodes on which the group lacks pods; empty if nothing is known to be.
 	NodeTrouble string
-	// WaitUntil is when the wait of a satisfied group is over that is not passed yet.
-	WaitUntil time.Time
 	// Failure is why the group will not be satisfied unless somebody acts; nil if it may.
 	Failure *spec.Problem
 	// Members and ReadyMembers are names, sorted.
