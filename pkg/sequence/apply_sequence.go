@@ -66,9 +66,17 @@ func (k *knowledge) compile(stored spec.Stored, old *sequence) *sequence {
 	return next
 }
 
-// endOverrides puts the spec alone in the place of sequences of which the annotations count no more.
+// endOverrides puts the spec alone in the place of sequences of which the annotations count no more. What time has changed by then counts
+// under the annotations still: a group that is satisfied since before must not be taken for one that the spec alone completes.
 func (k *knowledge) endOverrides(tx *transaction) {
-	for _, s := range slices.Collect(k.overrides.Due(k.now)) {
+	over := slices.Collect(k.overrides.Due(k.now))
+	if len(over) > 0 {
+		k.settleSums(tx)
+	}
+	for _, s := range over {
+		for _, d := range s.domains {
+			d.evaluate(k)
+		}
 		k.replaceSequence(s, k.compile(s.stored(), s), tx)
 	}
 }
