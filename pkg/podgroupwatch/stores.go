@@ -28,12 +28,12 @@ func (k *kind) countFailed(ctx context.Context, err error, resource string) {
 	klog.FromContext(ctx).Error(err, "Could not list and watch; unknown PodGroups of this kind do not count, will retry", "resource", resource, "kind", k.name)
 }
 
-// Served implements definitions.Follower. The watch of a kind that is built in and not served ends.
+// Served implements definitions.Follower. The watch of a kind that is built in and was never served ends.
 func (k *kind) Served(ctx context.Context) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	k.groups.Failed = func(ctx context.Context, err error) {
-		if k.definition == nil && apierrors.IsNotFound(err) {
+		if k.definition == nil && !k.listed.Load() && apierrors.IsNotFound(err) {
 			klog.FromContext(ctx).Info("PodGroups of this kind are not served; restart this program when they are", "kind", k.name)
 			cancel()
 			return
@@ -86,6 +86,7 @@ func (s groupStore) Replace(list []any, _ string) error {
 		minimums[key] = minimum
 	}
 	s.kind.replace(minimums)
+	s.kind.listed.Store(true)
 	s.kind.unreadable.Store(false)
 	return nil
 }

@@ -38,6 +38,8 @@ type kind struct {
 	changed    func(podgroups.Reference)
 	// unreadable reports that the last list or watch failed, and no list is complete since.
 	unreadable atomic.Bool
+	// listed reports that a list was complete once.
+	listed atomic.Bool
 
 	lock  sync.RWMutex
 	known map[types.NamespacedName]int32 // what those ask for that the watch has brought

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -229,6 +230,51 @@ func TestPodGroupsOfKubernetesThatAreNotServedAreNotWatched(t *testing.T) {
 	before := errorsOf(t, podgroups.Native)
 	newWatcher(k).Run(t.Context(), func(podgroups.Reference) {}) // it ends
 	assert.Equal(t, before, errorsOf(t, podgroups.Native), "it is no failure")
+}
+
+// While API servers are restarted one by one, one that does not serve the kind may answer.
+func TestPodGroupsOfKubernetesThatWereServedAreWatchedAgainAfterANotFound(t *testing.T) {
+	var lacking atomic.Bool
+	var lists atomic.Int32
+	restart := make(chan struct{})
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch query := r.URL.Query(); {
+		case lacking.Load():
+			http.NotFound(w, r)
+			if query.Get("watch") == "" {
+				lacking.Store(false) // once it was told so of a list
+			}
+		case query.Get("sendInitialEvents") != "":
+			w.WriteHeader(http.StatusBadRequest) // it lists instead
+		case query.Get("watch") != "":
+			w.(http.Flusher).Flush()
+			select {
+			case <-restart:
+			case <-r.Context().Done():
+			}
+		default:
+			lists.Add(1)
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"apiVersion":"scheduling.k8s.io/v1beta1","kind":"PodGroupList","metadata":{"resourceVersion":"7"},"items":[
+				{"apiVersion":"scheduling.k8s.io/v1beta1","kind":"PodGroup","metadata":{"namespace":"train","name":"gang"},"spec":{}}]}`)
+		}
+	}))
+	t.Cleanup(server.Close)
+	k, err := newNative(&rest.Config{Host: server.URL})
+	require.NoError(t, err)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		newWatcher(k).Run(ctx, func(podgroups.Reference) {})
+	}()
+	require.Eventually(t, func() bool { return k.listed.Load() }, 30*time.Second, 10*time.Millisecond)
+	before := lists.Load()
+	lacking.Store(true)
+	close(restart)
+	require.Eventually(t, func() bool { return lists.Load() > before }, 60*time.Second, 10*time.Millisecond, "it lists again")
+	cancel()
+	<-done
 }
 
 func errorsOf(t *testing.T, kind podgroups.Kind) float64 {
