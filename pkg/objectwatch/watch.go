@@ -3,6 +3,7 @@ package objectwatch
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -100,8 +101,8 @@ func (w *watch) run(ctx context.Context) {
 		switch {
 		case ctx.Err() != nil:
 			return
-		case err != nil:
-			w.failed(ctx, err)
+		case err != nil: // whatever it is, it says nothing of the kind
+			w.failed(ctx, fmt.Errorf("ask which kinds are served: %s", inWords(err)))
 		case served == nil:
 			w.setFault(ctx, notServed)
 		case served.namespaced != (w.namespace != ""):
