@@ -321,6 +321,9 @@ func (o *oracle) look(ps *v1alpha1.PodSequence, cluster *v1alpha1.ClusterPodSequ
 			reached: sets.New[place](), released: sets.New[place](), completed: sets.New[string](), reopened: sets.New[string](), failuresOver: map[string]time.Time{}, lost: map[place]time.Time{},
 			failures: map[types.UID]oracleFailure{}, came: o.version,
 		}
+		if o.memories[ps.UID] == nil {
+			v.memory.resumed = o.resumedUnseen(ps)
+		}
 		o.memories[ps.UID] = v.memory
 	}
 	for _, p := range o.pods {

@@ -192,6 +192,16 @@ func (o *oracle) suspend(v *view) {
 	m.suspended = v.Spec.Suspend
 }
 
+// resumedUnseen is now if a suspension may have been lifted since status was written: when, nobody has recorded.
+func (o *oracle) resumedUnseen(ps *v1alpha1.PodSequence) time.Time {
+	for _, c := range ps.Status.Conditions {
+		if c.Type == "Suspended" && !ps.Spec.Suspend && (c.Status == metav1.ConditionTrue || ps.Generation > ps.Status.ObservedGeneration+1) {
+			return o.second()
+		}
+	}
+	return time.Time{}
+}
+
 // resumedAt is when a suspension was lifted, as was seen or as status says.
 func (o *oracle) resumedAt(v *view) time.Time {
 	at := v.memory.resumed

@@ -17,7 +17,8 @@ import (
 // etcd, and records it only if the engine, asked once more, still goes by the same.
 //
 // That is enough for pods, too, as long as their watch has brought something that is newer than the sequence, and than each workload became
-// what counts of it: then the pods are known as of a moment at which these were as they are. Else the pods are looked at as well.
+// what counts of it: then the pods are known as of a moment at which these were as they are. Else the pods are looked at as well. So are those
+// of a group that time has completed: had one of them broken meanwhile, a watch that is late would not have said so yet.
 
 // Ripe are the passes that a sequence has come to and that its status does not record yet, and what to look at before they are recorded.
 type Ripe struct {
@@ -29,8 +30,8 @@ type Ripe struct {
 	Passes map[string]v1alpha1.GroupPass
 	// Workloads are all that the groups count, sorted.
 	Workloads []inventory.WorkloadKey
-	// PodNamespaces are those whose pods must be looked at, too, sorted, because the pods that are known may be older than a workload; most
-	// often none.
+	// PodNamespaces are those whose pods must be looked at, too, sorted, because the pods that are known may be older than a workload, or
+	// than the end of a wait.
 	PodNamespaces []string
 }
 
@@ -62,7 +63,7 @@ func (e *Engine) Ripe(key types.NamespacedName) (ripe Ripe, ok bool) {
 			continue // whatever it counts
 		}
 		pods := e.unseen.newest()
-		if inventory.Behind(pods, s.changedAs) {
+		if inventory.Behind(pods, s.changedAs) || d.waitsForTime(i) {
 			maps.Copy(namespaces, s.groups[i].namespaces)
 		}
 		for demand := range s.groups[i].demands {
@@ -77,6 +78,22 @@ func (e *Engine) Ripe(key types.NamespacedName) (ripe Ripe, ok bool) {
 	ripe.Workloads = slices.Compact(ripe.Workloads)
 	ripe.PodNamespaces = slices.Sorted(maps.Keys(namespaces))
 	return ripe, true
+}
+
+// waitsForTime reports whether it takes time to complete the group: its waitDuration, or that a pod that it counts stays Ready for a while.
+func (d *domain) waitsForTime(i int) bool {
+	if d.sequence.groups[i].Wait > 0 {
+		return true
+	}
+	state := d.peek(i)
+	for _, counted := range []map[*pod]contribution{state.members, state.named} {
+		for _, c := range counted {
+			if c.timed {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // Agrees reports whether the passes may be recorded: the engine still comes to all of them, and what was looked at is as it knows it. If
