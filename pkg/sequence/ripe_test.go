@@ -90,6 +90,28 @@ func TestWhatMustBeLookedAtBeforeAPassIsRecorded(t *testing.T) {
 			},
 			wantPasses: []bool{false},
 		},
+		"the pods, too, of a group with a wait": {
+			play: func(e *Engine) {
+				ps := twoPods("5")
+				ps.Spec.PodGroups[0].WaitDuration = "30s"
+				e.ApplyPod(readyPod(oracleNamespace, "one", "", "6"))
+				e.ApplySequence(ps)
+				e.Tick(ripeAt.Add(time.Minute))
+			},
+			wantPasses: []bool{false},
+			wantPods:   []string{oracleNamespace},
+		},
+		"the pods, too, of a group whose pods must stay ready for a while": {
+			play: func(e *Engine) {
+				ps := twoPods("5")
+				ps.Spec.PodGroups[0].MinReadySeconds = new(int32(5))
+				e.ApplyPod(readyPod(oracleNamespace, "one", "", "6"))
+				e.ApplySequence(ps)
+				e.Tick(ripeAt.Add(time.Minute))
+			},
+			wantPasses: []bool{false},
+			wantPods:   []string{oracleNamespace},
+		},
 		"the pods, too, where the sequence may have come later": {
 			play: func(e *Engine) {
 				e.ApplyPod(readyPod(oracleNamespace, "one", "", "6"))
