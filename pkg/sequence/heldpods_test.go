@@ -26,9 +26,6 @@ func TestHeldPods(t *testing.T) {
 	engine.ApplyPod(three)
 	assert.Equal(t, HeldPods{2, oldest}, engine.HeldPods(), "nothing holds the first group")
 	assert.Zero(t, engine.ReleasedAt(two))
-	assert.True(t, engine.Holds(two))
-	assert.False(t, engine.Holds(created("one", "4", 700)))
-	assert.False(t, engine.Holds(created("unknown", "8", 700)))
 
 	engine.Tick(time.Unix(1010, 0))
 	ready := makePod("one", "7").Node("n").Condition(corev1.PodReady, corev1.ConditionTrue, "").Obj()

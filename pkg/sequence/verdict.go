@@ -127,12 +127,6 @@ func (e *Engine) HeldPods() HeldPods {
 	return all
 }
 
-// Holds reports whether a sequence holds the pod, as HeldPods counts it.
-func (e *Engine) Holds(object *corev1.Pod) bool {
-	seen, known := e.published.find(object)
-	return known && seen.held.Load()
-}
-
 // ReleasedAt returns when this process released a pod that it had held and that has no node yet; zero if it held it at no
 // time. It is for metrics: after a restart nobody knows it any more.
 func (e *Engine) ReleasedAt(object *corev1.Pod) time.Time {
