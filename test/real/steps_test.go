@@ -16,10 +16,10 @@ import (
 	"example.com/podsequence/tools/sandbox/containerlogs"
 )
 
-// step is a container of a SequentialJob.
+// step is a container of a SequentialJob. Without a command, a shell would get the args.
 func step(name string, args ...string) corev1.Container {
 	container := workload(args...)
-	container.Name = name
+	container.Name, container.Command = name, []string{"/workload"}
 	return container
 }
 
