@@ -112,7 +112,7 @@ func TestNoStepFollowsOneThatFails(t *testing.T) {
 	s.awaitState("lacks", "its image to be missing", func(state corev1.ContainerState) bool {
 		return state.Waiting != nil && state.Waiting.Reason == "ImagePullBackOff"
 	})
-	s.awaitJob("lacks", batchapi.PhaseRunning)
+	s.awaitJob("lacks", batchapi.PhasePending)
 	for _, name := range []string{"exits", "grows", "lacks"} {
 		assert.Len(s, s.said().Where(of(name, "good"), containerlogs.Saying(containerlogs.Exit)), 1)
 		assert.Empty(s, s.said().Where(of(name, "never")))
