@@ -67,8 +67,12 @@ func (d *domain) inheritProgress(old *domain, same spec.Same) {
 	}
 	d.Once |= same.Set(old.Once)
 	for i, earlier := range same {
-		if earlier >= 0 && !old.LostAt(earlier).IsZero() {
+		switch {
+		case earlier < 0 || old.LostAt(earlier).IsZero():
+		case s.Continuous:
 			d.Lose(i, old.LostAt(earlier))
+		default:
+			d.Once.Add(i) // it was satisfied since it was released, which counts from now on
 		}
 	}
 	d.Completed |= same.Set(old.Completed)

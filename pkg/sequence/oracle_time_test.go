@@ -270,6 +270,10 @@ func (o *oracle) timedOut(v *view, c *course, i int, deadline time.Time) bool {
 // noteLost notes of group i that it was satisfied and, by Continuous, is not any more. What status says counts until something was seen.
 func (o *oracle) noteLost(v *view, c *course, i int, forGood, satisfied bool) {
 	m, at, index := v.memory, place{c.node, v.definitions[i]}, o.recordIndex(v, i)
+	if forGood && !m.lost[at].IsZero() { // it was satisfied once while that could be lost
+		m.once.Insert(at)
+		delete(m.lost, at)
+	}
 	if m.lost[at].IsZero() && c.node == "" && index >= 0 {
 		var lost *metav1.Time
 		if memory := v.Status.Memory; memory != nil && index < len(memory.Groups) {
