@@ -90,7 +90,7 @@ func (o *oracle) remember(v *view) {
 			}
 			if _, was := m.watched[at]; was {
 				edited[at] = m.edited[at]
-			} else if known && lookedAt {
+			} else if (known && lookedAt) || (!known && o.changesUnseen(v, i)) {
 				edited[at] = o.second()
 			}
 			if was, is := m.awaits[v.definitions[i]]; is && lookedAt && was != v.awaitsOf(i) {
@@ -117,6 +117,18 @@ func (o *oracle) remember(v *view) {
 		}
 	}
 	m.reached = reached
+}
+
+// changesUnseen reports whether status was written when another group was skipped before this one than is now. When that changed, nobody
+// has recorded.
+func (o *oracle) changesUnseen(v *view, i int) bool {
+	written := slices.ContainsFunc(v.Status.Conditions, func(c metav1.Condition) bool { return c.Type == "Suspended" })
+	for j, g := range v.Spec.PodGroups[:i] {
+		if at := o.recordIndex(v, j); written && at >= 0 && precedes(v.PodSequence, j, i) && (v.Status.Groups[at].Phase == "Skipped") != g.Skip {
+			return true
+		}
+	}
+	return false
 }
 
 // forget drops what was on a node that is gone, or that was not known: a node that comes begins anew.
