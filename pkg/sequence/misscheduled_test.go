@@ -121,6 +121,29 @@ func TestAPodWhereADaemonSetIsNotDueDoesNotSaySinceWhen(t *testing.T) {
 	}
 }
 
+// Whichever is too many of those that are ready, the one that turned ready last may be needed.
+func TestAWaitBeginsAnewWithOneMorePodOfADaemonSet(t *testing.T) {
+	start := time.Unix(1_800_000_000, 0)
+	engine := newEngine()
+	engine.Tick(start)
+	ready := func(node, version string, since time.Duration) {
+		p := agentOn(node, version, corev1.ConditionTrue)
+		p.Status.Conditions[0].LastTransitionTime = metav1.NewTime(start.Add(-since))
+		engine.ApplyPod(p)
+	}
+	engine.ApplyWorkload(agentSet("3", 1, 1, 1))
+	engine.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").
+		Label("Agents", "app", "agent").Wait("60s").Label("Web", "app", "web").Obj())
+	ready("a", "4", 50*time.Second)
+	web := makePod("web", "5").Label("app", "web").Obj()
+	engine.ApplyPod(web)
+	ready("b", "6", 5*time.Second)
+	engine.Tick(start.Add(30 * time.Second))
+	assert.True(t, engine.Decide(web).Held)
+	engine.Tick(start.Add(time.Minute))
+	assert.False(t, engine.Decide(web).Held)
+}
+
 func agentSet(version string, desired, ready, updated int32) *appsv1.DaemonSet {
 	set := &appsv1.DaemonSet{ObjectMeta: metav1.ObjectMeta{
 		Namespace: oracleNamespace, Name: "agent", UID: "agent", ResourceVersion: version, Generation: 1,
