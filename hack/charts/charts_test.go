@@ -16,7 +16,7 @@ import (
 
 func TestTheChartsInstallWhatTheKustomizationsDo(t *testing.T) {
 	t.Parallel()
-	allPolicies := []string{"options/without/routing-policy", "options/without/opt-in-policy", "options/without/proof-policy", "options/without/deploymentcoordination-policy"}
+	allPolicies := []string{"options/without/routing-policy", "options/without/opt-in-policy", "options/without/deploymentcoordination-policy"}
 	for name, test := range map[string]struct {
 		base       string
 		components []string
@@ -64,11 +64,11 @@ func TestTheChartsInstallWhatTheKustomizationsDo(t *testing.T) {
 		"a provider's API server of 1.36":         {base: "default", kubernetes: "v1.36.0-gke.1"},
 		"mutating policies are turned off": {
 			base: "default", components: allPolicies,
-			values: values{"policies": values{"routing": false, "optIn": false, "proof": false, "deploymentCoordination": false}},
+			values: values{"policies": values{"routing": false, "optIn": false, "deploymentCoordination": false}},
 		},
 		"one policy is turned off, the others on, whatever the API server": {
 			base: "default", components: []string{"options/without/opt-in-policy"}, kubernetes: "v1.34.0",
-			values: values{"policies": values{"routing": true, "optIn": false, "proof": true, "deploymentCoordination": true}},
+			values: values{"policies": values{"routing": true, "optIn": false, "deploymentCoordination": true}},
 		},
 		"traffic from the pods is limited": {
 			base: "default", components: []string{"options/egress"},

@@ -35,7 +35,6 @@ var policies = []struct{ directory, value string }{
 	{"routing", "routing"},
 	{"gating", "gating"},
 	{"opt-in", "optIn"},
-	{"proof", "proof"},
 	{"deploymentcoordination", "deploymentCoordination"},
 }
 

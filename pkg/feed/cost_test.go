@@ -15,7 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence"
 	. "example.com/podsequence/test/harness/builders"
 )
@@ -130,7 +129,6 @@ func readyPod(n int) *corev1.Pod {
 			now, corev1.PodReadyToStartContainers, corev1.PodInitialized, corev1.PodReady, corev1.ContainersReady, corev1.PodScheduled,
 		)},
 	}
-	pod.Annotations = map[string]string{v1alpha1.ReleasedAnnotation: string(pod.UID) + " 5d0a4f6e-0000-4000-8000-000000000003/0123456789abcdef"}
 	return pod
 }
 

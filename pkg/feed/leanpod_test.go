@@ -59,7 +59,6 @@ func randomPods(seed int64) *randfill.Filler {
 				pod.Spec.NodeName, pod.Spec.NodeSelector, pod.Spec.Affinity = "", nil, pinnedTo("node")
 			case 2:
 				pod.Spec.NodeName = ""
-				pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}
 			}
 			pod.Annotations = map[string]string{"other": "annotation"}
 			for _, name := range []string{"helm.sh/hook", "argocd.argoproj.io/hook", corev1.MirrorPodAnnotationKey} {
@@ -97,7 +96,7 @@ func TestTheEngineSeesTheSameOfALeanPod(t *testing.T) {
 		for what, is := range map[string]bool{
 			"ready": want.Ready, "crashing": want.Crashing, "unprobed": want.Unprobed, "probed": !want.Unprobed, "mirror": want.Mirror, "a hook": want.Hook,
 			"failed": want.Failed, "succeeded": want.Succeeded, "bound": want.Bound(), "pinned": want.Pin().IsOne(), "in a gang": len(want.PodGroups()) > 0,
-			"gated": len(want.Gates()) > 0, "nominated": want.Nominated, "tried": want.Tried, "terminating": want.Terminating,
+			"gated": len(want.Gates()) > 0, "nominated": want.Nominated, "terminating": want.Terminating,
 		} {
 			seen[what] += 0
 			if is {

@@ -20,8 +20,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 
-	"example.com/podsequence/apis/scheduling/v1alpha1"
-
 	. "example.com/podsequence/test/harness/builders"
 )
 
@@ -35,18 +33,16 @@ func TestLift(t *testing.T) {
 			assert.Contains(t, *s.last.Load(), gate)
 		})
 	})
-	t.Run("a pod that may go gets the proof, and keeps everything else", func(t *testing.T) {
+	t.Run("a pod that may go keeps everything else", func(t *testing.T) {
 		play(t, Options{}, func(t *testing.T, s *stage) {
 			s.change(func(app *corev1.Pod) {
-				app.Annotations = map[string]string{"other": "kept", v1alpha1.ReleasedAnnotation: "of another pod"}
+				app.Annotations = map[string]string{"other": "kept"}
 				app.Spec.SchedulingGates = append(app.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: "other.example.com/gate"})
 				app.Spec.SchedulerName = "another-scheduler"
 			})
 			app := s.app.Load()
 			s.engine.ApplyPod(app)
 			s.databaseReady()
-			proof := s.engine.Verdict(app).Proof(app)
-			require.Contains(t, proof, "app shop/")
 			s.writer.Lift(key)
 			synctest.Wait()
 			require.Equal(t, int64(1), s.patches.Load())
@@ -58,7 +54,6 @@ func TestLift(t *testing.T) {
 			var lifted corev1.Pod
 			require.NoError(t, json.Unmarshal(after, &lifted))
 			want := app.DeepCopy()
-			want.Annotations[v1alpha1.ReleasedAnnotation] = proof
 			want.Spec.SchedulingGates = want.Spec.SchedulingGates[1:]
 			assert.Empty(t, cmp.Diff(*want, lifted, cmpopts.EquateEmpty()))
 		})

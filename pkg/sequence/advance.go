@@ -37,11 +37,6 @@ func (d *domain) reset() {
 	for _, state := range d.groupStates {
 		state.satisfied, state.unsatisfiedBefore = false, false
 		state.since, state.turned = time.Time{}, time.Time{}
-		for p := range state.members {
-			if group, ok := p.provenGroup(d.sequence); ok {
-				d.recordProof(group)
-			}
-		}
 	}
 }
 

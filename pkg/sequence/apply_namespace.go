@@ -100,7 +100,6 @@ func (k *knowledge) changeGroupsIn(s *sequence, name string, groups spec.GroupSe
 	s.changedAs = inventory.Newest(s.changedAs, tx.version)
 	s.markGroupsIn(before, groups, tx)
 	for p := range affected {
-		p.recordProofs(tx)
 		k.reviewStart(p, []membership{{sequence: s}}, false)
 		k.review(p, tx)
 	}

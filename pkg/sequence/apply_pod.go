@@ -29,9 +29,6 @@ func (k *knowledge) applyPod(view *pod, tx *transaction) {
 	if p != nil && !inventory.Newer(view.ResourceVersion, p.ResourceVersion) {
 		return
 	}
-	if !k.settings.canProve(view) {
-		view.DropProof()
-	}
 	if p != nil {
 		view.SeenAt(k.now, p.Pod)
 	} else {
@@ -60,7 +57,6 @@ func (k *knowledge) applyPod(view *pod, tx *transaction) {
 		k.noteDeletedPod(p, tx)
 	}
 	k.update(ns, p, view, replace, tx)
-	p.recordProofs(tx)
 	tx.entered = append(tx.entered, p)
 	if isNew {
 		k.notePod(p, tx)
@@ -119,7 +115,8 @@ func (k *knowledge) update(n *namespace, p, view *pod, replace bool, tx *transac
 	k.interner.Intern(view.Pod, p.Pod)
 	k.unplaced.forget(p) // under the version that it was entered with
 	view.inheritFrom(p)
-	view.GateLifted = view.UID == p.UID && (p.GateLifted || len(p.Gates()) > len(view.Gates()))
+	mayBeLifted := len(k.settings.published(p.published, view.UID).lift) > 0
+	view.GateLifted = view.UID == p.UID && p.GateLifted || mayBeLifted && len(p.Gates()) > len(view.Gates())
 	moves := replace || view.Node != p.Node
 	k.workloads.countOnNode(p, -1, tx)
 	if moves {

@@ -50,7 +50,6 @@ func (k *knowledge) applySequence(stored spec.Stored, tx *transaction) {
 			}
 		}
 		if old.firstReleased.Load() && !released {
-			old.firstReleased.Store(false)
 			old.noteFirstReleased(tx)
 		}
 		return
@@ -116,9 +115,6 @@ func (k *knowledge) replaceSequence(old, next *sequence, tx *transaction) {
 		}
 		next.beginDryRun(old)
 		k.beginOrderChecks(next, old, affected, tx)
-		for p := range affected {
-			p.recordProofs(tx)
-		}
 		for _, d := range next.domains {
 			d.published.Released, d.published.unpublished = 0, true // every member is looked at by itself
 			tx.markDirty(d)
@@ -296,8 +292,8 @@ func (s *sequence) noteChangesSinceStatus(now time.Time) {
 
 // A PodSequence holds the pods of another namespace only while that namespace allows it. Without consent the sequence is
 // known, for its report, but it has no members: it holds nothing, releases nothing and takes nothing for ready. Consent that
-// comes later counts as if the sequence had been made then, except that passes which status records, and the proof on pods,
-// still hold. Consent that is withdrawn counts as if the sequence was gone.
+// comes later counts as if the sequence had been made then, except that passes which status records still hold. Consent that is withdrawn
+// counts as if the sequence was gone.
 
 // newSequence returns a sequence that has not come anywhere yet.
 func newSequence(compiled *spec.Sequence, stored spec.Stored) *sequence {

@@ -61,17 +61,16 @@ func (s *sequence) releasedAtFirst() spec.GroupSet {
 	return 0
 }
 
-// noteFirstReleased notes that the first group has been released.
+// noteFirstReleased notes that status has come to say that the first group had been released.
 func (s *sequence) noteFirstReleased(tx *transaction) {
-	if !s.firstReleased.Load() && s.Suspended {
+	if s.Suspended {
+		s.firstReleased.Store(false) // until now
 		for _, d := range s.domains {
 			tx.markDirty(d)
 		}
-		if s.PerNode {
-			for name, n := range s.knowledge.nodes.byName {
-				if s.domains[name] == nil {
-					tx.markEmptyNodeDirty(s, name, n)
-				}
+		for name, n := range s.knowledge.nodes.byName {
+			if s.domains[name] == nil {
+				tx.markEmptyNodeDirty(s, name, n)
 			}
 		}
 	}

@@ -12,10 +12,10 @@ import (
 	"example.com/podsequence/pkg/sequence/report"
 )
 
-// A sequence with spec.dryRun holds nothing and leaves no proof, but it has members, and passes its groups as any other. While it is
-// suspended it holds its pods as if it had no dry run. Which pods it would hold is worked out when somebody asks: the members of groups
-// that are not released, if they have no node, or got it since the group was closed to them. When a group is released, they are added to
-// the total. Nothing is decided by that.
+// A sequence with spec.dryRun holds nothing, but it has members, and passes its groups as any other. While it is suspended it holds its
+// pods as if it had no dry run. Which pods it would hold is worked out when somebody asks: the members of groups that are not released, if
+// they have no node, or got it since the group was closed to them. When a group is released, they are added to the total. Nothing is
+// decided by that.
 
 // beginDryRun begins a dry run, or goes on with that of the sequence before it was edited, or that status speaks of.
 func (s *sequence) beginDryRun(old *sequence) {

@@ -2,7 +2,6 @@ package sequence
 
 import (
 	"encoding/json"
-	"fmt"
 	"testing"
 	"time"
 
@@ -24,19 +23,6 @@ var shopKey = types.NamespacedName{Namespace: oracleNamespace, Name: "shop"}
 // shop is a sequence of three groups of one named pod each.
 func shop() *SequenceWrapper {
 	return MakeSequence(oracleNamespace, "shop").UID("shop").Pods("One", "one").Pods("Two", "two").Pods("Three", "three")
-}
-
-// released leaves the proof on the pod that the sequence released it in a group.
-func released(pod *corev1.Pod, ps *v1alpha1.PodSequence, group int) *corev1.Pod {
-	return releasedBy(pod, spec.Stored{PodSequence: ps}, group)
-}
-
-// releasedBy is released for a sequence of either kind.
-func releasedBy(pod *corev1.Pod, stored spec.Stored, group int) *corev1.Pod {
-	pod.Annotations = map[string]string{
-		v1alpha1.ReleasedAnnotation: fmt.Sprintf("%s %s", pod.UID, spec.Compile(stored, nil, time.Time{}).ProofMark(group)),
-	}
-	return pod
 }
 
 func makePod(name string, version string) *st.PodWrapper {
@@ -285,9 +271,9 @@ func TestWaitingPatch(t *testing.T) {
 
 func TestLiftPatchNamesTheUIDAndOnlyTheseGates(t *testing.T) {
 	var patch map[string]any
-	require.NoError(t, json.Unmarshal(LiftPatch(Lift{UID: "u", Gates: []string{"a/b"}, Proof: "u s/h"}), &patch))
+	require.NoError(t, json.Unmarshal(LiftPatch(Lift{UID: "u", Gates: []string{"a/b"}}), &patch))
 	assert.Equal(t, map[string]any{
-		"metadata": map[string]any{"uid": "u", "annotations": map[string]any{v1alpha1.ReleasedAnnotation: "u s/h"}},
+		"metadata": map[string]any{"uid": "u"},
 		"spec":     map[string]any{"schedulingGates": []any{map[string]any{"$patch": "delete", "name": "a/b"}}},
 	}, patch)
 }

@@ -122,7 +122,7 @@ var fuzzKinds = func() []func() metav1.Object {
 
 func FuzzStoredObjects(f *testing.F) {
 	for i, seed := range []string{
-		`{"metadata":{"name":"two","labels":{"tier":"b"},"annotations":{"podsequence.example.com/released":"uid sound/x-y nodes/ z"}},` +
+		`{"metadata":{"name":"two","labels":{"tier":"b"}},` +
 			`"spec":{"schedulerName":"podsequence-scheduler","schedulingGates":[{"name":"podsequence.example.com/sequence-gate"}],` +
 			`"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchFields":[{"key":"metadata.name","operator":"In","values":["node-0"]}]},{}]}}}},` +
 			`"status":{"phase":"Failed","conditions":[{"type":"Ready","status":"True","lastTransitionTime":"2026-01-01T11:00:00Z"}]}}`,

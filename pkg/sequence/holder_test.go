@@ -97,22 +97,3 @@ func TestADryRunCountsWhatWouldBeHeld(t *testing.T) {
 	}
 	assert.Greater(t, held, 10)
 }
-
-// A binding that failed leaves no node, whatever the pod says.
-func TestAPodWithoutANodeProvesNothingOfNodes(t *testing.T) {
-	engine := newEngine()
-	engine.ApplyNode(fleetNode(0, "1"))
-	ps := driverFirst(true, false)
-	ps.Spec.Suspend = true
-	tried := makePod("app", "1").Label("tier", "app").
-		Condition(corev1.PodScheduled, corev1.ConditionFalse, corev1.PodReasonUnschedulable).Obj()
-	engine.ApplyPod(released(tried, ps, 1))
-	engine.ApplySequence(ps)
-	first := makePod("driver", "1").Label("app", "driver").Obj()
-	engine.ApplyPod(first)
-	assert.True(t, engine.Placement(first).Open("node-0").Held, "the suspension holds what nothing says was released")
-
-	bound := makePod("app-1", "2").Label("tier", "app").Node("node-0").Obj()
-	engine.ApplyPod(released(bound, ps, 1))
-	assert.False(t, engine.Placement(first).Open("node-0").Held)
-}

@@ -17,7 +17,6 @@ func (k *knowledge) reviewHook(w *workload, tx *transaction) {
 		facts.OfHook = !facts.OfHook
 		p.markDirty(tx)
 		k.update(ns, p, withFacts(facts), true, tx)
-		p.recordProofs(tx)
 		tx.entered = append(tx.entered, p)
 	}
 }

@@ -158,16 +158,3 @@ func (k *knowledge) markUnselectedDirty(namespace string, tx *transaction) {
 		}
 	}
 }
-
-// recordProofs draws the conclusions from the proof on a pod: its group had been released.
-func (p *pod) recordProofs(tx *transaction) {
-	for _, m := range p.memberships() {
-		s := m.sequence
-		group, ok := p.provenGroup(s)
-		if !ok {
-			continue
-		}
-		s.domainOf(p).recordProof(group)
-		s.noteFirstReleased(tx)
-	}
-}

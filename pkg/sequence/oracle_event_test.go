@@ -230,9 +230,6 @@ func describeObject(object metav1.Object) string {
 			fmt.Fprintf(&b, " nominated=%s", node)
 		}
 		marshal("spec", object.Spec.NodeSelector, object.Spec.Affinity)
-		if proof := object.Annotations[v1alpha1.ReleasedAnnotation]; proof != "" {
-			fmt.Fprintf(&b, " released=%q", proof)
-		}
 		for _, c := range object.Status.Conditions {
 			fmt.Fprintf(&b, " %s=%s@%s", c.Type, c.Status, c.LastTransitionTime.Format(clockLayout))
 		}

@@ -72,7 +72,6 @@ type lateness struct {
 var lateKinds = append([]string{"Pod", "PodSequence", "ClusterPodSequence", "Namespace"}, workloadKinds...)
 
 func newLateness(w *randomWorld, seen counters) *lateness {
-	w.late = true
 	l := &lateness{
 		randomWorld: w, truth: newComparison(counters{}), seen: seen, engine: newEngineWith(oracleUnprobedReady),
 		coming: map[string][]event{}, passed: map[types.UID]sets.Set[string]{},

@@ -3,7 +3,6 @@ package sequence
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -106,8 +105,8 @@ func oracleIsStatic(p *corev1.Pod) bool {
 	return is && p.Spec.NodeName != ""
 }
 
-// wasBoundBefore reports whether a member that runs, and that waits for others, was bound without leave of the sequence, or that of one
-// like it: by our scheduler in the ten minutes before the sequence was created, or by another scheduler since then.
+// wasBoundBefore reports whether a member that runs, and that waits for others, was perhaps bound without leave of the sequence: by our
+// scheduler in the ten minutes before the sequence was created, or by another scheduler since then.
 func (o *oracle) wasBoundBefore(v *view, p *corev1.Pod) bool {
 	i, member := v.groupOf[oracleKey(p)]
 	if !member || p.Spec.NodeName == "" || waitsForNone(v.PodSequence, i) {
@@ -117,20 +116,7 @@ func (o *oracle) wasBoundBefore(v *view, p *corev1.Pod) bool {
 		return false
 	}
 	early := v.CreationTimestamp.Sub(oracleBoundAt(p))
-	if (early < 0 && p.Spec.SchedulerName == oracleScheduler) || early > 10*time.Minute {
-		return false
-	}
-	marks := strings.Fields(p.Annotations["podsequence.example.com/released"])
-	if len(marks) < 2 || marks[0] != string(p.UID) {
-		return true
-	}
-	for _, mark := range marks[1:] {
-		by, hashes, _ := strings.Cut(mark, "/")
-		if by == string(v.UID) || o.definitions[strings.Split(hashes, "-")[0]] == v.definitions[i] {
-			return false
-		}
-	}
-	return true
+	return (early >= 0 || p.Spec.SchedulerName != oracleScheduler) && early <= 10*time.Minute
 }
 
 // missedAtBinding reports whether a group was not passed when the pod was bound that it waits for, as far as pods and the node say.
@@ -147,9 +133,8 @@ func (o *oracle) missedAtBinding(v *view, p *corev1.Pod) bool {
 		if !awaits(v.PodSequence, v.groupOf[oracleKey(p)], j) || node != "" && !o.applies(group, node) {
 			continue
 		}
-		if v.Spec.EnforcementMode != v1alpha1.Continuous && node == "" && v.courses[node].passed[j] &&
-			!v.courses[node].passedAt[j].Truncate(time.Second).After(oracleBoundAt(p)) {
-			continue // it was passed permanently then
+		if node == "" && v.courses[node].passed[j] && !v.courses[node].passedAt[j].Truncate(time.Second).After(oracleBoundAt(p)) {
+			continue // it has been passed since
 		}
 		g.objectsSince = time.Time{}
 		ready := g.readySince()

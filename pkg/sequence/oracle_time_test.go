@@ -170,30 +170,22 @@ func (o *oracle) suspend(v *view) {
 	}
 	m.begun = m.begun || !v.Spec.Suspend
 	for _, c := range v.courses {
-		proven := sets.New[int]()
-		for _, p := range o.pods {
-			if i, _ := o.releasedIn(v, p); i >= 0 {
-				m.begun = true
-				if c.node == "" || c.node == p.Spec.NodeName {
-					proven.Insert(i)
-				}
-			}
-		}
+		released := sets.New[int]()
 		if at := o.recordIndex(v, 0); c.node != "" && at >= 0 && v.Status.Groups[at].ReleasedAt != nil {
 			m.begun = true
 		}
 		if m.begun {
-			proven.Insert(0) // it waits for nothing but the sequence
+			released.Insert(0) // it waits for nothing but the sequence
 		}
 		c.suspended = v.Spec.Suspend
 		for i := range c.groups {
 			if o.record(v, c, i).ReleasedAt != nil {
-				proven.Insert(i)
+				released.Insert(i)
 			}
 		}
 		for i := range c.groups {
 			at := place{c.node, v.definitions[i]}
-			for j := range proven {
+			for j := range released {
 				if v.Spec.Suspend && (i == j || precedes(v.PodSequence, i, j)) {
 					m.released.Insert(at)
 				}

@@ -1,7 +1,6 @@
 package sequence
 
 import (
-	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -107,7 +106,7 @@ func (w *randomWorld) change(c *comparison, p *corev1.Pod) {
 	if w.isOver(p) {
 		return
 	}
-	switch w.IntN(17) {
+	switch w.IntN(16) {
 	case 0, 1, 2:
 		if p.Spec.NodeName == "" && c.oracle.held(p) && !w.oneIn(5) {
 			return
@@ -149,16 +148,14 @@ func (w *randomWorld) change(c *comparison, p *corev1.Pod) {
 		if p.Spec.NodeName != "" || !c.oracle.liftable(p) || c.oracle.held(p) {
 			return
 		}
-		w.lift(c, p)
+		p.Spec.SchedulingGates = nil
 	case 11:
-		w.forge(c, p)
-	case 12:
 		if p.Spec.NodeName != "" || c.oracle.held(p) {
 			return
 		}
 		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: pick(w,
 			corev1.PodReasonUnschedulable, corev1.PodReasonSchedulerError, corev1.PodReasonSchedulingGated)}}
-	case 13, 14:
+	case 12, 13:
 		p.Status.NominatedNodeName = pick(w, "", "node-0", "node-1")
 	default:
 		w.drop("Pod", p)
@@ -169,12 +166,8 @@ func (w *randomWorld) change(c *comparison, p *corev1.Pod) {
 	w.put("Pod", p)
 }
 
-// bind gives the pod a node if it has none, most often one that is open to it. If it need not wait, whoever released it leaves
-// the proof; what is bound by hand has none.
+// bind gives the pod a node if it has none, most often one that is open to it.
 func (w *randomWorld) bind(c *comparison, p *corev1.Pod) {
-	if !w.late && p.Spec.NodeName == "" && (p.Spec.SchedulerName == oracleScheduler || len(p.Spec.SchedulingGates) > 0) && !w.oneIn(12) {
-		defer func() { w.prove(c, p) }()
-	}
 	p.Spec.SchedulingGates = nil
 	if p.Spec.NodeName != "" {
 		return
@@ -191,46 +184,6 @@ func (w *randomWorld) bind(c *comparison, p *corev1.Pod) {
 			p.Spec.NodeName = node.Name
 		}
 	}
-}
-
-// prove leaves the proof on a pod that every sequence it belongs to has released, as the oracle says.
-func (w *randomWorld) prove(c *comparison, p *corev1.Pod) {
-	if !c.oracle.held(p) && c.oracle.mayPlace(p, p.Spec.NodeName) {
-		w.mark(c, p, func(*view, int) bool { return true })
-	}
-}
-
-// lift takes its gates off a pod that is not held. That proves nothing about nodes, unless the pod waits for nothing there.
-func (w *randomWorld) lift(c *comparison, p *corev1.Pod) {
-	p.Spec.SchedulingGates = nil
-	w.mark(c, p, func(v *view, group int) bool {
-		return v.Spec.Scope != v1alpha1.ScopeNode || (waitsForNone(v.PodSequence, group) && !v.Spec.Suspend)
-	})
-}
-
-// forge writes a proof on a pod that is held, as if the pod were released.
-func (w *randomWorld) forge(c *comparison, p *corev1.Pod) {
-	if !w.late && p.Spec.NodeName == "" && (p.Spec.SchedulerName == oracleScheduler || len(p.Spec.SchedulingGates) > 0) && c.oracle.held(p) {
-		c.seen["forged proof"]++
-		w.mark(c, p, func(*view, int) bool { return true })
-	}
-}
-
-// mark leaves the proof on a pod that these sequences have released it.
-func (w *randomWorld) mark(c *comparison, p *corev1.Pod, released func(v *view, group int) bool) {
-	proof := string(p.UID)
-	for _, name := range slices.Sorted(maps.Keys(c.oracle.views)) {
-		v := c.oracle.views[name]
-		if i := groupOf(v, p); i >= 0 && !onlySays(v) && released(v, i) {
-			proof += " " + string(v.UID) + "/" + c.hashes[v.definitions[i]]
-			for j, g := range v.Spec.PodGroups {
-				if g.Skip && precedes(v.PodSequence, j, i) {
-					proof += "-" + c.hashes[v.definitions[j]]
-				}
-			}
-		}
-	}
-	p.Annotations = map[string]string{v1alpha1.ReleasedAnnotation: proof}
 }
 
 // finish makes the pod ready; pods of Jobs often succeed.

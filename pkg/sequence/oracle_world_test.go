@@ -57,10 +57,7 @@ type randomWorld struct {
 	uninstalled bool
 	// truthful keeps all objects from reporting times in the future.
 	truthful bool
-	// late tells the engine of events late. Nobody forges proofs there: one on a pod of a namespace that is gone would count for an engine
-	// that does not know yet that it is gone.
-	late bool
-	seed uint64
+	seed     uint64
 	// others are what aside chooses by, by number.
 	others map[uint64]*rand.Rand
 }

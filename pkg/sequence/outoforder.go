@@ -28,10 +28,10 @@ const oneInstallation = 10 * time.Minute
 func (k *knowledge) mayHaveStartedEarly(p *pod, m membership) bool {
 	s := m.sequence
 	created := s.object.CreationTimestamp.Time
-	bound := p.BoundAt.Time() // both are whole seconds: who knew the sequence left a proof
+	bound := p.BoundAt.Time()
 	return p.Bound() && !p.Terminating && !p.Succeeded && !p.Failed && !p.Mirror &&
 		s.groups[m.group].Awaited != 0 && s.canCheckOrder() &&
-		(!bound.After(created) || !k.settings.isOurs(p)) && !bound.Before(created.Add(-oneInstallation)) && !s.ReleasedInOrder(p.ProofMarks(), m.group)
+		(!bound.After(created) || !k.settings.isOurs(p)) && !bound.Before(created.Add(-oneInstallation))
 }
 
 // notPassedAtBinding returns the groups that the pod waits for and that were not passed when it was bound, as their pods and the node
@@ -49,11 +49,11 @@ func (m membership) notPassedAtBinding(p *pod, now time.Time) spec.GroupSet {
 	return missing
 }
 
-// wasPassedAt reports whether a group was passed: permanently, or because it has been ready since then. Times are whole seconds, so a wait
-// is over at the earliest when it has passed since the second in which the group became ready. A time after now, if that is not zero, counts as
-// now. Objects do not count, because nothing says how they were before the sequence.
+// wasPassedAt reports whether a group was passed and has been since, or whether it has been ready since then. Times are whole seconds, so a
+// wait is over at the earliest when it has passed since the second in which the group became ready. A time after now, if that is not zero,
+// counts as now. Objects do not count, because nothing says how they were before the sequence.
 func (d *domain) wasPassedAt(i int, at, now time.Time) bool {
-	if !d.sequence.Continuous && d.Passed.Has(i) && !d.PassedAt(i).Truncate(time.Second).After(at) {
+	if !d.isNode() && d.Passed.Has(i) && !d.PassedAt(i).Truncate(time.Second).After(at) {
 		return true
 	}
 	if !d.isReadyButForObjects(i) {

@@ -56,11 +56,12 @@ func (e *Engine) Report(key types.NamespacedName) (report.Report, bool) {
 	if !s.refused() {
 		r.Problems = append(e.problems(s), r.Problems...)
 		// Pods that nothing holds come first as long as none of them has started: then that is what is wrong.
-		switch problem, ok := e.settings.ungoverned(s, r.OutOfOrder != nil); {
-		case ok && r.OutOfOrder == nil:
-			r.Problems = append([]spec.Problem{problem}, r.Problems...)
-		case ok:
-			r.Problems = append(r.Problems, problem)
+		if r.Ungoverned = e.settings.ungoverned(s, r.OutOfOrder != nil); len(r.Ungoverned) > 0 {
+			at := 0
+			if r.OutOfOrder != nil {
+				at = len(r.Problems)
+			}
+			r.Problems = slices.Insert(r.Problems, at, report.Ungoverned(r.Ungoverned, s.Sequence, e.settings.SchedulerNames))
 		}
 	}
 	return r, true
@@ -179,11 +180,9 @@ func (d *domain) passedByTimeout(i int, now time.Time) bool {
 	return d.timedOut(i, now) && !d.PassedAt(i).Before(d.deadline(i))
 }
 
-// ungoverned reports the pods of groups that wait for others and that nothing can hold: they belong to another scheduler and carry no gate
-// of ours. Once a group need not wait any more, only those count whose workload makes more like them, and none while pods that started out
-// of order are reported: that has the fix. Mirror pods are left out: nothing in them or their files would make anybody hold them.
-func (set *settings) ungoverned(s *sequence, outOfOrder bool) (spec.Problem, bool) {
-	var names []string
+// ungoverned returns the pods of groups that wait for others and that nothing can hold. Once a group need not wait any more, none counts
+// while pods that started out of order are reported: that has the fix.
+func (set *settings) ungoverned(s *sequence, outOfOrder bool) (names []string) {
 	for _, d := range s.domains {
 		for i, g := range s.groups {
 			if g.Awaited == 0 {
@@ -191,30 +190,30 @@ func (set *settings) ungoverned(s *sequence, outOfOrder bool) (spec.Problem, boo
 			}
 			reached := d.Reached.Has(i)
 			for p := range d.peek(i).members {
-				if reached && (outOfOrder || !set.leavesUnheld(p, s)) {
-					continue
-				}
-				_, proven := p.provenGroup(s) // it was held, and released in its turn
-				if !proven && !p.Mirror && !p.IsReplaced() && !set.governs(p, s) {
+				if !(reached && outOfOrder) && set.isUnheld(p, s, reached) {
 					names = append(names, s.nameOf(p))
 				}
 			}
 		}
 	}
-	if len(names) == 0 {
-		return spec.Problem{}, false
-	}
-	return report.Ungoverned(names, s.Sequence, set.SchedulerNames), true
+	return names
 }
 
-// leavesUnheld reports whether the owner of a pod makes more pods that nothing holds. A pod that was held has the proof that it gets when
-// its gate is lifted, but for dry runs, and the owner's template may have a gate or scheduler that the pod had not.
-func (set *settings) leavesUnheld(p *pod, s *sequence) bool {
-	if p.OwnerUID == "" || p.Succeeded || len(p.ProofMarks()) > 0 {
+// isUnheld reports whether nothing can hold a pod or, if a known workload owns it, those that will be made like it: they belong to another
+// scheduler and carry no gate of ours. A pod that was released carries none any more. That it did this program may have seen; or its
+// template says so; or, where no scheduler is ours, its label, for which pods are given the gate. Of any other pod nobody knows, and it
+// counts until its group need not wait. Mirror pods are left out: nothing in them or their files would make anybody hold them.
+func (set *settings) isUnheld(p *pod, s *sequence, reached bool) bool {
+	labelled := len(set.SchedulerNames) == 0 && spec.NamedSequence(&p.Labels) != ""
+	wasHeld := (p.GateLifted || labelled) && (reached || p.Bound())
+	if wasHeld || p.Mirror || p.IsReplaced() || (reached && p.Succeeded) || set.governs(p, s) {
 		return false
 	}
 	w := s.knowledge.workloads.ownerOf(p).workload
-	return w == nil || !set.schedulerNames.Has(w.SchedulerName) && !slices.Contains(w.Gates, s.Gate) &&
+	if w == nil {
+		return !reached
+	}
+	return !set.schedulerNames.Has(w.SchedulerName) && !slices.Contains(w.Gates, s.Gate) &&
 		(w.Labels[v1alpha1.SequenceLabel] == "" || !slices.Contains(w.Gates, v1alpha1.DefaultSchedulingGateName))
 }
 

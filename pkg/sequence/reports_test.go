@@ -10,35 +10,50 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	. "example.com/podsequence/test/harness/builders"
 )
 
-// A pod whose gate was lifted in its turn looks like one that nothing could hold, but for the proof on it.
-func TestAPodThatWasReleasedIsNotReportedAsUngoverned(t *testing.T) {
-	ps := shop().Mode(v1alpha1.Continuous).Obj()
-	ready := func(version string) *corev1.Pod {
-		return makePod("one", version).Node("n").Condition(corev1.PodReady, corev1.ConditionTrue, "").Obj()
-	}
-	bound := func() *corev1.Pod { return makePod("two", "6").SchedulerName("default-scheduler").Node("n").Obj() }
+// A pod whose gate was lifted in its turn looks like one that nothing could hold.
+func TestWhichPodsAreReportedAsUngoverned(t *testing.T) {
+	stock := func(version string) *st.PodWrapper { return makePod("two", version).SchedulerName("default-scheduler") }
+	gated := stock("6").SchedulingGates([]string{v1alpha1.DefaultSchedulingGateName}).Obj()
+	bound := stock("7").Node("n").Obj()
+	labelled := func(p *st.PodWrapper) *corev1.Pod { return p.Label(v1alpha1.SequenceLabel, "shop").Obj() }
 	tests := map[string]struct {
-		pod  *corev1.Pod
-		want int
+		lite     bool
+		notReady bool          // the group before
+		pod      []*corev1.Pod // one version after another
+		want     []string
 	}{
-		"one that we released":        {released(bound(), ps, 1), 0},
-		"one that nothing could hold": {bound(), 1},
+		"one whose gate was lifted in its turn":                     {pod: []*corev1.Pod{gated, bound}},
+		"one whose gate somebody lifted before its turn":            {pod: []*corev1.Pod{gated, bound}, notReady: true, want: []string{"two"}},
+		"one whose gate was lifted, but that has no node yet":       {pod: []*corev1.Pod{gated, stock("7").Obj()}, want: []string{"two"}},
+		"one that nothing could hold":                               {pod: []*corev1.Pod{bound}, want: []string{"two"}},
+		"one that was given the gate in lite mode":                  {pod: []*corev1.Pod{labelled(stock("7").Node("n"))}, lite: true},
+		"one that was not given it":                                 {pod: []*corev1.Pod{labelled(stock("7"))}, lite: true, want: []string{"two"}},
+		"one that was not given our scheduler":                      {pod: []*corev1.Pod{labelled(stock("7").Node("n"))}, want: []string{"two"}},
+		"one of lite mode that nothing could hold: it has no label": {pod: []*corev1.Pod{bound}, lite: true, want: []string{"two"}},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			engine := newEngine()
-			engine.ApplySequence(ps)
-			engine.ApplyPod(ready("5"))
-			engine.ApplyPod(test.pod)
-			engine.ApplyPod(makePod("one", "7").Node("n").Obj()) // it restarts
+			if test.lite {
+				engine = newEngineOf(func(c *Config) { c.SchedulerNames, c.ClusterScopeOnly = nil, true })
+			}
+			engine.ApplySequence(shop().Mode(v1alpha1.Continuous).Obj())
+			if !test.notReady {
+				engine.ApplyPod(makePod("one", "5").Node("n").Condition(corev1.PodReady, corev1.ConditionTrue, "").Obj())
+			}
+			for _, version := range test.pod {
+				engine.ApplyPod(version)
+			}
+			engine.ApplyPod(makePod("one", "8").Node("n").Obj()) // it restarts
 			report, ok := engine.Report(shopKey)
 			require.True(t, ok)
-			assert.Len(t, report.Problems, test.want)
+			assert.Equal(t, test.want, report.Ungoverned)
 		})
 	}
 }

@@ -260,8 +260,6 @@ func (s *scenario) parsePod(t *testing.T, d *datadriven.TestData, name string) *
 			p.Status.Conditions = []corev1.PodCondition{
 				{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable},
 			}
-		case "released-by": // the UID must be given before
-			releasedBy(p, s.stored(arg.Vals[0]), number(t, d, arg.Vals[1]))
 		case "owner":
 			kind, owner, _ := strings.Cut(value, "/")
 			p.OwnerReferences = []metav1.OwnerReference{s.ownerReference(kind, owner)}

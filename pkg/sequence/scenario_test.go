@@ -36,7 +36,7 @@ import (
 //	                    a ClusterPodSequence, as sequence; a group has one OPTION more: in=NS,NS | where=KEY=VALUE | where=*
 //	remove-sequence NAME
 //	pod NAME [in=NS] [uid=U] [labels=(k=v,k=v)] [scheduler=S] [gates=(g,g)] [bound] [node=N] [probed] [crashing] [ready] [ready-at=D] [bound-at=D]
-//	         [created=D] [phase=P] [ended-by-kubelet] [terminating] [tried] [owner=KIND/NAME] [released-by=(SEQUENCE,GROUP)] [revision=R] [pinned=N]
+//	         [created=D] [phase=P] [ended-by-kubelet] [terminating] [tried] [owner=KIND/NAME] [revision=R] [pinned=N]
 //	         [node-selector=(k=v)] [hook=(H,H)] [argocd-hook=(H,H)]    of Helm and of Argo CD
 //	remove-pod NAME
 //	deployment | replicaset | statefulset | daemonset | job | replicationcontroller NAME ...    see scenario_objects_test.go

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/placement"
 	"example.com/podsequence/pkg/sequence/report"
 )
@@ -29,17 +28,9 @@ type Verdict struct {
 	Held bool
 	// InVain is when a pod that is not held was refused by all nodes, see Placement.NoteRefusal, if none has opened or closed since; zero if it
 	// was not. When one opens, the engine reports the pod, at once or a moment later.
-	InVain      time.Time
-	memberships []membership
-}
-
-// Proof is the value of the annotation v1alpha1.ReleasedAnnotation for the pod. It is empty for a pod that no PodSequence
-// has, and for one that must wait.
-func (v Verdict) Proof(pod *corev1.Pod) string {
-	if v.Held {
-		return ""
-	}
-	return proofOf(pod.UID, v.memberships, true)
+	InVain time.Time
+	// Ordered reports whether the pod is in a sequence that is more than a dry run.
+	Ordered bool
 }
 
 // Verdict answers for a pod as Decide does, without waiting for anybody. A pod that the engine does not know, or knows with
@@ -52,7 +43,7 @@ func (e *Engine) Verdict(object *corev1.Pod) Verdict {
 	seen, known := e.published.find(object)
 	if !known {
 		if memberships, released := e.published.matchUnseen(object, &e.settings); released {
-			return Verdict{memberships: memberships}
+			return Verdict{Ordered: isOrdered(memberships)}
 		}
 		e.ReportWhenSeen(object)
 		// Once more: an event that brought the pod before the note does not know of the note.
@@ -60,7 +51,12 @@ func (e *Engine) Verdict(object *corev1.Pod) Verdict {
 			return Verdict{Held: true}
 		}
 	}
-	return Verdict{Held: seen.held.Load(), InVain: seen.inVain(), memberships: seen.memberships()}
+	return Verdict{Held: seen.held.Load(), InVain: seen.inVain(), Ordered: isOrdered(seen.memberships())}
+}
+
+// isOrdered reports whether any of these sequences is more than a dry run.
+func isOrdered(memberships []membership) bool {
+	return slices.ContainsFunc(memberships, func(m membership) bool { return !m.sequence.DryRun })
 }
 
 // Why says in words what a held pod waits for, as Decide does. It is empty if an event is under way: it does not wait to find
@@ -143,8 +139,6 @@ type Lift struct {
 	UID types.UID
 	// Gates are those that the pod carries and that its sequences lift: none while any sequence holds it.
 	Gates []string
-	// Proof is what is to be left on the pod, see Verdict.Proof.
-	Proof string
 }
 
 // Lift says which gates of this pod, as the engine knows it, may be lifted now.
@@ -156,25 +150,18 @@ func (e *Engine) Lift(key types.NamespacedName) Lift {
 	if p == nil || p.Bound() || !e.mayBeScheduled(p) {
 		return Lift{}
 	}
-	return Lift{
-		UID: p.UID, Gates: e.settings.liftable(p.Pod, p.memberships()),
-		Proof: proofOf(p.UID, p.memberships(), false),
-	}
+	return Lift{UID: p.UID, Gates: e.settings.liftable(p.Pod, p.memberships())}
 }
 
-// LiftPatch is the strategic merge patch that takes these gates, and no others, off the pod with this UID, and leaves the
-// proof that the pod was released, if there is one. The API server refuses it for a pod of the same name with another UID.
+// LiftPatch is the strategic merge patch that takes these gates, and no others, off the pod with this UID. The API server refuses it for a
+// pod of the same name with another UID.
 func LiftPatch(lift Lift) []byte {
 	removals := make([]map[string]string, len(lift.Gates))
 	for i, gate := range lift.Gates {
 		removals[i] = map[string]string{"$patch": "delete", "name": gate}
 	}
-	metadata := map[string]any{"uid": lift.UID}
-	if lift.Proof != "" {
-		metadata["annotations"] = map[string]string{v1alpha1.ReleasedAnnotation: lift.Proof}
-	}
 	return mustMarshal(map[string]any{
-		"metadata": metadata,
+		"metadata": map[string]any{"uid": lift.UID},
 		"spec":     map[string]any{"schedulingGates": removals},
 	})
 }

@@ -56,7 +56,7 @@ var features = []feature{
 		of(sequences, "TestThreeTiersStartInOrder", "TestTiersByLabel", "TestGates", "TestEveryKindOfWorkloadSaysWhatToExpect",
 			"TestReplacementAndScaleUpOfAReleasedGroupGoStraightThrough", "TestAGroupThatMustCompleteWaitsForTheWholeJob",
 			"TestTheNextGroupWaitsUntilTheWaitIsOver", "TestTimeout", "TestContinuousHoldsNewPodsWhileAnEarlierGroupIsNotReady",
-			"TestReleasedPodsCarryTheProof", "TestTheRecordKeepsProgress", "TestEdits")}},
+			"TestNothingIsWrittenOnReleasedPods", "TestTheRecordKeepsProgress", "TestEdits")}},
 	{group: "PodSequence", name: "node scope", runs: []run{
 		of(sequences, "TestPodsGoToANodeOnceItsDriverIsReady", "TestADriverThatIsNotReadyAnyMore", "TestPodsAreTriedOnceANodeOpens",
 			"TestNobodyIsEvictedWhereAPodMayNotGoYet", "TestStatusOfNodes")}},
@@ -78,9 +78,6 @@ var features = []feature{
 	{group: "PodSequence", name: "namespaces that opt in by a label (policy `opt-in`)", since: 36,
 		instead: "set `schedulerName` by a patch of the chart's manifests, or run `podsequence-scheduler` as the cluster's scheduler",
 		runs:    []run{of(sequences, "TestANamespaceOptsIn", "TestSampleLabelledChart")}},
-	{group: "PodSequence", name: "copied proofs are removed from new pods (policy `proof`)", since: 36,
-		instead: "nothing: a copied proof proves nothing",
-		runs:    []run{of(sequences, "TestOnlyOurProgramsWriteTheProof")}},
 
 	{group: "SequentialJob", name: "SequentialJob", runs: []run{
 		of(jobs, "TestStepsRunOneAfterAnother", "TestTheFirstFailureStopsTheSequence", "TestSuspendedInTheMiddleAndResumed",

@@ -35,7 +35,7 @@ func TestAStolenTokenOfTheSchedulerBindsPodsAndNothingMore(t *testing.T) {
 			"target":{"kind":"Node","name":"node-0"}}`, subresource...)
 	}
 	stolen := stealToken(s, "podsequence-scheduler", ns)
-	label, annotation := `,"labels":{"app":"shop"}`, `,"annotations":{"podsequence.example.com/released":"a","note":"a"}`
+	label, annotation := `,"labels":{"app":"shop"}`, `,"annotations":{"note":"a"}`
 	stolen.awaitRefusal(binding(label, "binding"), "podsequence-scheduler-bindings")
 	stolen.expectRefused(refusals{
 		"a label":                     {binding(label, "binding"), "metadata.labels[app]: podsequence-scheduler may not set these with a binding"},
@@ -43,9 +43,9 @@ func TestAStolenTokenOfTheSchedulerBindsPodsAndNothingMore(t *testing.T) {
 		"an annotation, the old way,": {binding(annotation), "metadata.annotations[note]: podsequence-scheduler may not"},
 	})
 	stolen.expectAccepted(map[string]attempt{
-		"a binding":                   binding("", "binding"),
-		"a binding with the proof":    binding(`,"annotations":{"podsequence.example.com/released":"a"}`, "binding"),
-		"a binding with the topology": binding(`,"labels":{"topology.kubernetes.io/zone":"a"}`, "binding"),
+		"a binding":                     binding("", "binding"),
+		"a binding of a release before": binding(`,"annotations":{"podsequence.example.com/released":"a"}`, "binding"),
+		"a binding with the topology":   binding(`,"labels":{"topology.kubernetes.io/zone":"a"}`, "binding"),
 	})
 }
 

@@ -109,11 +109,11 @@ func patchingPodPart(name, subresource, patch string) attempt {
 
 // acceptedOfPods are writes that both programs make, by the very patches that they send.
 func acceptedOfPods(held *corev1.Pod) map[string]attempt {
-	lift := string(sequence.LiftPatch(sequence.Lift{UID: held.UID, Gates: []string{sequenceGate}, Proof: "proof"}))
+	lift := string(sequence.LiftPatch(sequence.Lift{UID: held.UID, Gates: []string{sequenceGate}}))
 	waiting := string(report.WaitingPatch(held, "waiting for group 1/3", time.Now()))
 	return map[string]attempt{
-		"to lift our gate and leave the proof": patchingPod("held", lift),
-		"to say what a pod waits for":          patchingPodStatus("held", waiting),
+		"to lift our gate":            patchingPod("held", lift),
+		"to say what a pod waits for": patchingPodStatus("held", waiting),
 		"tolerations that every update of a pod adds": patchingPod("held", `{"spec":{"tolerations":[
 			{"key":"node.kubernetes.io/not-ready","operator":"Exists","effect":"NoExecute","tolerationSeconds":300},
 			{"key":"node.kubernetes.io/unreachable","operator":"Exists","effect":"NoExecute","tolerationSeconds":300}]}}`),
@@ -178,25 +178,23 @@ func TestLargePodsAreReleasedUpToALimit(t *testing.T) {
 	s := newSite(t)
 	ns := newNamespace(s)
 	const limit = 1000
-	large := func(name string, annotations int) *corev1.Pod {
+	large := func(name string, gates int) *corev1.Pod {
 		pod := ourPod(ns, name).SchedulerName("nobody").SchedulingGates([]string{sequenceGate}).Obj()
 		pod.Annotations, pod.Labels = map[string]string{}, map[string]string{}
-		for i := range annotations {
-			pod.Annotations[fmt.Sprintf("a%d", i)] = strings.Repeat("a", 100)
-		}
 		for i := range limit {
+			pod.Annotations[fmt.Sprintf("a%d", i)] = strings.Repeat("a", 100)
 			pod.Labels[fmt.Sprintf("l%d", i)] = "a"
 			pod.Spec.Containers[0].Env = append(pod.Spec.Containers[0].Env, corev1.EnvVar{Name: fmt.Sprintf("E%d", i), Value: "a"})
 		}
-		for i := range 99 {
+		for i := range gates - 1 {
 			pod.Spec.SchedulingGates = append(pod.Spec.SchedulingGates, corev1.PodSchedulingGate{Name: fmt.Sprintf("example.com/%d", i)})
 		}
 		create(s, pod)
 		return pod
 	}
-	lifted, tooLarge := large("large", limit-1), large("too-large", limit+1)
+	lifted, tooLarge := large("large", 100), large("too-large", 101)
 	lift := func(pod *corev1.Pod) attempt {
-		return patchingPod(pod.Name, string(sequence.LiftPatch(sequence.Lift{UID: pod.UID, Gates: []string{sequenceGate}, Proof: "proof"})))
+		return patchingPod(pod.Name, string(sequence.LiftPatch(sequence.Lift{UID: pod.UID, Gates: []string{sequenceGate}})))
 	}
 	for _, program := range []string{"podsequence-scheduler", "podsequence-controller"} {
 		stolen := stealToken(s, program, ns)

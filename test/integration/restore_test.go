@@ -18,21 +18,19 @@ import (
 	"example.com/podsequence/test/harness/slow"
 )
 
-// A backup of a shop that was complete for long: the gates of its pods are lifted, its status says that all groups are passed, and its
-// pods carry proofs. Velero restores pods first, and custom resources after them.
+// A backup of a shop that was complete for long: the gates of its pods are lifted, and its status says that all groups are passed. Velero
+// restores pods first, and custom resources after them.
 func TestRestoredPodsWithTheLabelWaitForTheirSequence(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
 	for name, test := range map[string]struct {
 		gated      bool // the pods were created with gates, which have been lifted since
 		withStatus []string
-		withProofs bool // are on the pods before the sequence exists
 	}{
-		"without status":                    {},
-		"without the gates that they had":   {gated: true},
-		"with the status of the sequence":   {withStatus: []string{cluster.PodSequences}},
-		"with proofs":                       {withProofs: true},
-		"with proofs, gates and the status": {gated: true, withProofs: true, withStatus: []string{cluster.PodSequences}},
+		"without status":                               {},
+		"without the gates that they had":              {gated: true},
+		"with the status of the sequence":              {withStatus: []string{cluster.PodSequences}},
+		"without the gates, and with the status of it": {gated: true, withStatus: []string{cluster.PodSequences}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -40,14 +38,9 @@ func TestRestoredPodsWithTheLabelWaitForTheirSequence(t *testing.T) {
 			pods := s.runShop(withLabel, test.gated)
 			backup := s.BackUp()
 			s.loseAll(backup)
-			beforeSequences := func() {
-				if test.withProofs {
-					s.restoreProofs(backup)
-				}
-				s.expectHeld(pods.all()...)
-			}
 			s.Restore(backup, cluster.Restore{
-				WithStatus: test.withStatus, Modify: unready, Before: map[string]func(){cluster.PodSequences: beforeSequences},
+				WithStatus: test.withStatus, Modify: unready,
+				Before: map[string]func(){cluster.PodSequences: func() { s.expectHeld(pods.all()...) }},
 			})
 			s.startRestored(pods)
 			assert.Nil(t, s.getSequence("shop").Status.StartedOutOfOrder)
@@ -60,12 +53,11 @@ func TestRestoredPodsThatStartTooEarlyAreReported(t *testing.T) {
 	slow.Test(t)
 	t.Parallel()
 	for name, test := range map[string]struct {
-		withStatus            []string
-		withProofs, keepNodes bool
+		withStatus []string
+		keepNodes  bool
 	}{
 		"without status":                  {},
 		"with the status of the sequence": {withStatus: []string{cluster.PodSequences}},
-		"with proofs":                     {withProofs: true},
 		"with nodes":                      {keepNodes: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -74,15 +66,9 @@ func TestRestoredPodsThatStartTooEarlyAreReported(t *testing.T) {
 			pods := s.runShop(withoutLabel, false)
 			backup := s.BackUp()
 			s.loseAll(backup)
-			beforeSequences := func() {
-				s.awaitBound(pods.all()...)
-				if test.withProofs {
-					s.restoreProofs(backup)
-				}
-			}
 			s.Restore(backup, cluster.Restore{
 				WithStatus: test.withStatus, KeepNodes: test.keepNodes, Modify: unready,
-				Before: map[string]func(){cluster.PodSequences: beforeSequences},
+				Before: map[string]func(){cluster.PodSequences: func() { s.awaitBound(pods.all()...) }},
 			})
 			early := slices.Sorted(slices.Values(slices.Concat(pods.app, pods.web)))
 			s.awaitCondition("shop", v1alpha1.ConditionDegraded, metav1.ConditionTrue, v1alpha1.ReasonStartedOutOfOrder)
@@ -199,17 +185,6 @@ func unready(resource string, object *unstructured.Unstructured) {
 		annotations := object.GetAnnotations()
 		annotations[cluster.ReadyAfter] = "never"
 		object.SetAnnotations(annotations)
-	}
-}
-
-// restoreProofs writes the proofs of a backup to its pods. Our installation removes them from pods that are created with one.
-func (s *story) restoreProofs(backup cluster.Backup) {
-	s.Helper()
-	for _, pod := range backup["pods"] {
-		proof := pod.GetAnnotations()[v1alpha1.ReleasedAnnotation]
-		if assert.NotEmpty(s, proof, "the proof of %s", pod.GetName()) {
-			s.annotate(pod.GetName(), v1alpha1.ReleasedAnnotation, proof)
-		}
 	}
 }
 

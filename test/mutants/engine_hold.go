@@ -23,8 +23,6 @@ func ofHold() []mutant {
 			"pods wait for answers because of a dry run", holds, ""},
 		{holdPath + "facts.go", "!f.DryRun && f.Waits", "!f.DryRun",
 			"pods that wait for no group wait for answers", holds, ""},
-		{holdPath + "facts.go", " || hasNode || f.waitsForNothing()", " || hasNode",
-			"in scope Node the lifted gate of a pod that waits for nothing leaves no proof", holds, ""},
 		{holdPath + "released.go", "case refused:\n\t\treturn 0", "case refused:\n\t\treturn reached",
 			"a sequence releases pods of a namespace that does not allow it", holds, ""},
 		{enginePath + "judge.go", "rule != hold.Free && (rule != hold.ByNode || k.unplaced.hold(p, *m))", "rule != hold.Free && rule != hold.ByNode",

@@ -37,13 +37,19 @@ func ofDeadlocks() []mutant {
 		{enginePath + "report.go", "w.IsUpToDate(owner.revision) || !w.Wants(p.Pod)", "w.IsUpToDate(owner.revision)",
 			"pods are reported that their StatefulSet is about to delete", engine, ""},
 
-		{enginePath + "report.go", "if reached && (outOfOrder || !set.leavesUnheld(p, s)) {", "if reached {",
+		{enginePath + "report.go", "if !(reached && outOfOrder) && set.isUnheld(", "if !reached && set.isUnheld(",
 			"nobody is told of a template that nothing can hold once its group is passed", engine, ""},
-		{enginePath + "report.go", "if p.OwnerUID == \"\" || p.Succeeded || len(p.ProofMarks()) > 0 {", "if p.Succeeded || len(p.ProofMarks()) > 0 {",
+		{enginePath + "report.go", "\t\treturn !reached\n", "\t\treturn true\n",
 			"a pod without an owner is reported, though there will be no other", engine, ""},
-		{enginePath + "report.go", "if p.OwnerUID == \"\" || p.Succeeded || len(p.ProofMarks()) > 0 {", "if p.OwnerUID == \"\" || len(p.ProofMarks()) > 0 {",
+		{enginePath + "report.go", " || (reached && p.Succeeded)", "",
 			"pods of Jobs are reported that are done", engine, ""},
 		{enginePath + "report.go", "!slices.Contains(w.Gates, s.Gate) &&", "true &&",
-			"pods whose gate a dry run lifted are reported, though their template has it", engine, ""},
+			"pods whose gate was lifted are reported, though their template has it", engine, ""},
+		{enginePath + "report.go", "(p.GateLifted || labelled) &&", "labelled &&",
+			"a pod is reported whose gate was lifted in its turn", engine, ""},
+		{enginePath + "report.go", "(p.GateLifted || labelled) &&", "p.GateLifted &&",
+			"in lite mode pods are reported that were given the gate for their label", engine, ""},
+		{enginePath + "apply_pod.go", "len(k.settings.published(p.published, view.UID).lift) > 0", "p != nil",
+			"a pod is not reported whose gate somebody lifted before its turn", engine, ""},
 	}
 }

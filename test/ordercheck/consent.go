@@ -133,7 +133,7 @@ func (j *judge) readmit(e event) bool {
 		}
 	}
 	if older {
-		v.believe(j.world, e)
+		v.believe(e)
 	}
 	j.inForce = append(j.inForce, v)
 	j.meet(v)

@@ -127,10 +127,8 @@
 // What was bound before the watch began cannot be judged. A bound pod proves nothing by itself: it may have been bound before
 // its sequence existed, by hand, or in a race. What was passed during the watch the referee knows. Of a sequence older than
 // the watch it believes the passes that the status records at the start of the watch, of this sequence in status.passes under the
-// hash that it has of a group of the present spec, or among its groups, and the proof
-// (v1alpha1.ReleasedAnnotation) on pods bound by then: such a pod was released in order by the sequence and in the group
-// that the proof names, if status records the same hash for a group of the present spec. It believes nothing that anybody
-// writes later. The verdict counts passes that were believed and not seen as assumed.
+// hash that it has of a group of the present spec, or among its groups. It believes nothing that anybody writes later. The verdict counts
+// passes that were believed and not seen as assumed.
 //
 // A verdict holds up to a fence: the revision that etcd is at when it is asked for, which the record must have caught up
 // with. If a change may be missing, because etcd has compacted it before it was read, the verdict says so and is never

@@ -147,7 +147,7 @@ func (j *judge) assume(began event) {
 	j.refuseOlder()
 	for i, recalled := range j.inForce {
 		v := newVersion(recalled.asOf(began), j.rules, nil, j.world, began)
-		v.believe(j.world, began)
+		v.believe(began)
 		j.inForce[i] = v
 		j.meet(v)
 		for name := range v.placed {

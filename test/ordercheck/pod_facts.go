@@ -35,8 +35,6 @@ type podFacts struct {
 	// static reports that kubelet runs it from a file: the Node that owns it does not replace it.
 	static bool
 	aside  bool // its annotations say that it is a hook which is no part of the start
-	// proof says which sequences released the pod, in which groups. Only the start of the watch believes it.
-	proof []string
 }
 
 // owner is the controller of an object. None has no UID.
@@ -69,7 +67,6 @@ func factsOfPod(pod *corev1.Pod) facts {
 		terminating:    pod.DeletionTimestamp != nil,
 		static:         isStatic(pod),
 		aside:          isAside(pod),
-		proof:          proofOn(pod),
 	}
 	if f.succeeded && isDisrupted(pod, corev1.PodReasonTerminationByKubelet) {
 		f.succeeded, f.failed = false, true

@@ -38,8 +38,6 @@ type sequenceFacts struct {
 	groups          []groupFacts
 	// definitions stand, for each group, for what defines it and those ahead of it.
 	definitions []string
-	// hashes are what the status records in the place of definitions. Only the start of the watch believes it.
-	hashes []string
 	// recorded are the groups that the status says are passed. Only the start of the watch believes it.
 	recorded sets.Set[int]
 	// recordedReleased are the groups that the status says are released, likewise.
@@ -167,7 +165,6 @@ func sequenceFactsOf(sequence *v1alpha1.PodSequence, kind string, homeOf func(gr
 		continuous:     spec.Scope == v1alpha1.ScopeNode || spec.EnforcementMode == v1alpha1.Continuous,
 		suspended:      spec.Suspend,
 		dryRun:         spec.DryRun && !spec.Suspend,
-		hashes:         hashesOnRecord(sequence),
 		records:        readRecords(sequence),
 		claims:         readClaims(sequence),
 		recorded:       recordedGroups(sequence, func(g v1alpha1.GroupStatus) bool { return isRecordedPassed(sequence, g) }),
@@ -205,18 +202,6 @@ func sequenceFactsOf(sequence *v1alpha1.PodSequence, kind string, homeOf func(gr
 	f.define()
 	f.override(sequence)
 	return f
-}
-
-// hashesOnRecord returns the hashes that the status records of the groups as they are defined now.
-func hashesOnRecord(sequence *v1alpha1.PodSequence) []string {
-	if sequence.Status.ObservedGeneration != sequence.Generation {
-		return nil
-	}
-	var hashes []string
-	for _, record := range sequence.Status.Groups {
-		hashes = append(hashes, record.Hash)
-	}
-	return hashes[:min(len(hashes), len(sequence.Spec.PodGroups))]
 }
 
 // recordedGroups returns the groups of which the status says so. It takes no record of another generation: that may speak of

@@ -129,41 +129,6 @@ func TestJudgeKnowsDryRuns(t *testing.T) {
 	}
 }
 
-// The UID of a pod is hyphenated, and so may that of a sequence be; only what comes after its slash is of hashes.
-func TestJudgeBelievesOfAProofOnlyWhatThePodWaitedFor(t *testing.T) {
-	for sentence, test := range map[string]struct {
-		skipped   string
-		wantEarly int
-	}{
-		"a proof of all groups":                   {wantEarly: 0},
-		"a proof that names a group as skipped":   {skipped: "-" + hashOf(1), wantEarly: 1},
-		"a proof that names the first as skipped": {skipped: "-" + hashOf(0), wantEarly: 1},
-	} {
-		t.Run(sentence, func(t *testing.T) {
-			verdict := Judge(tell(
-				order("tiers", named("db"), named("cache"), named("app", "app-2")), report("tiers", recordedHashes), create("app", onNode),
-				func(s *story) {
-					mark := string(s.sequences["tiers"].UID) + "/" + hashOf(2) + test.skipped
-					edit("app", annotated(string(s.pods["app"].UID)+" "+mark))(s)
-				}, watchBegins, create("app-2"), bind("app-2"),
-			), JudgeOptions{})
-			if len(verdict.Violations) != test.wantEarly {
-				t.Errorf("want %d violations: %s", test.wantEarly, verdict)
-			}
-		})
-	}
-}
-
-func TestJudgeBelievesNoProofOfADryRun(t *testing.T) {
-	verdict := Judge(tell(
-		order("tiers", named("db"), named("app", "app-2")), report("tiers", recordedHashes), create("app", onNode), watchBegins,
-		create("app-2"), bind("app-2"),
-	), JudgeOptions{})
-	if len(verdict.Violations) != 1 {
-		t.Errorf("a pod without proof was believed: %s", verdict)
-	}
-}
-
 func TestJudgeKnowsOverrides(t *testing.T) {
 	const late = 4 * time.Second
 	list := func(fixes ...sequenceFix) []sequenceFix {

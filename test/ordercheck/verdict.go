@@ -31,7 +31,7 @@ type Verdict struct {
 	// BoundBefore counts governed members that were bound when the watch began, which nobody can judge.
 	BoundBefore int `json:"boundBefore"`
 	// AssumedPasses counts groups that the referee did not see satisfied but believes to be passed, because the status of
-	// their sequence, or the proof on a pod bound behind them, said so when the watch began.
+	// their sequence said so when the watch began.
 	AssumedPasses int `json:"assumedPasses"`
 	// Excused counts bindings that only the race allowance excuses.
 	Excused int `json:"excused"`

@@ -15,10 +15,6 @@ const DefaultSchedulingGateName = "podsequence.example.com/sequence-gate"
 // PodSequence was deleted. PodSequence needs no finalizer: podsequence-controller removes this one, or nobody could delete the object.
 const FormerFinalizer = "podsequence.example.com/finalizer"
 
-// ReleasedAnnotation is on pods that were released in the order of a PodSequence. It says by which, so that this is known
-// after a restart; only podsequence-scheduler and podsequence-controller write it.
-const ReleasedAnnotation = "podsequence.example.com/released"
-
 // AllowSequencesFromAnnotation is on a namespace and lists the other namespaces whose PodSequences may hold its pods by
 // spec.namespace: names with commas between them, or * for all. Without it no PodSequence of another namespace does.
 const AllowSequencesFromAnnotation = "podsequence.example.com/allow-sequences-from"

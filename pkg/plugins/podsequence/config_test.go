@@ -98,6 +98,6 @@ func TestShippedConfiguration(t *testing.T) {
 		for _, plugin := range profile.ListPlugins().Bind.Enabled {
 			binders = append(binders, plugin.Name)
 		}
-		assert.Equal(t, []string{Name, "DefaultBinder"}, binders, "profile %s: whoever comes first binds, and only one leaves the proof", name)
+		assert.Equal(t, []string{Name, "DefaultBinder"}, binders, "profile %s: DefaultBinder binds without a look", name)
 	}
 }

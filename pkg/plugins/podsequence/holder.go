@@ -35,7 +35,7 @@ type holder struct {
 	// makes all profiles before it starts any informer.
 	profiles sets.Set[string]
 
-	// binds holds one entry for each binding that is on its way to the API server.
+	// binds holds one entry for each pod that sequences released and that is being bound.
 	binds chan struct{}
 
 	// feeding is nil until run begins.

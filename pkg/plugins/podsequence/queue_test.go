@@ -444,8 +444,14 @@ func TestAPodOfPodSequenceItselfIsPlacedBeforeThereIsAnEngine(t *testing.T) {
 // The scheduler queues a pod that is to be resized and has to wait for room.
 func TestAPodThatHasItsNodeIsNotHeld(t *testing.T) {
 	s := newStage(t)
+	s.nodes("n1")
 	s.addContinuousSequence("driver-n1")
-	bound := pod("later", "5").Node("n1").Obj()
+	s.driver("n1", "4", v1.ConditionFalse)
+	bound := pod("later", "5").Node("n1").Label("tier", "app").Obj()
 	s.act(s.engine.ApplyPod(bound))
-	assert.True(t, (&PodSequence{holder: s.holder}).PreEnqueue(t.Context(), bound).IsSuccess())
+	plugin, state := &PodSequence{holder: s.holder}, framework.NewCycleState()
+	assert.True(t, plugin.PreEnqueue(t.Context(), bound).IsSuccess())
+	_, status := plugin.PreFilter(t.Context(), state, bound, nil)
+	assert.True(t, status.IsSkip())
+	assert.True(t, plugin.Reserve(t.Context(), state, bound, "n1").IsSuccess())
 }

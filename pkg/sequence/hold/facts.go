@@ -59,9 +59,3 @@ func (f Facts) waitsForNothing() bool { return !f.Waits && !f.Suspended }
 
 // IsRevocable reports whether the sequence may hold the pod again after it released the pod's group, because a group before breaks.
 func (f Facts) IsRevocable() bool { return !f.DryRun && f.Waits && (f.PerNode || f.Continuous) }
-
-// Proves reports whether it proves a release in its turn that the pod got a node, or only that its gates were lifted.
-// In scope Node the latter proves something only of a pod that waits for nothing: others are tried although no node is open.
-func (f Facts) Proves(hasNode bool) bool {
-	return !f.DryRun && (!f.PerNode || hasNode || f.waitsForNothing())
-}

@@ -64,27 +64,6 @@ func TestRevocable(t *testing.T) {
 	}
 }
 
-func TestProof(t *testing.T) {
-	tests := map[string]struct {
-		facts             Facts
-		wantGate, wantPod bool // what it proves that the gate was lifted, and that the pod got a node
-	}{
-		"in the cluster a lifted gate is a proof":                {Facts{Waits: true}, true, true},
-		"it is one in a suspension":                              {Facts{Suspended: true}, true, true},
-		"on nodes only a node is one":                            {Facts{PerNode: true, Waits: true}, false, true},
-		"in a suspension that goes for the first group, too":     {Facts{PerNode: true, Suspended: true}, false, true},
-		"on nodes a lifted gate is one of who waits for nothing": {Facts{PerNode: true}, true, true},
-		"a dry run proves nothing":                               {Facts{DryRun: true, Waits: true}, false, false},
-		"a dry run proves nothing on nodes":                      {Facts{DryRun: true, PerNode: true}, false, false},
-	}
-	for name, test := range tests {
-		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, test.wantGate, test.facts.Proves(false))
-			assert.Equal(t, test.wantPod, test.facts.Proves(true))
-		})
-	}
-}
-
 func TestReleased(t *testing.T) {
 	const reached, before = spec.GroupSet(0b0111), spec.GroupSet(0b1001)
 	tests := map[string]struct {
@@ -128,9 +107,6 @@ func TestEveryCombination(t *testing.T) {
 		assert.Equal(t, f.Rule(), elsewhere.Rule(), "in scope Node it does not count where groups are released elsewhere: %+v", f)
 		if !f.Ours && !f.Gated {
 			assert.Equal(t, Free, f.Rule(), "nobody can hold it: %+v", f)
-		}
-		if f.Rule() == Free && f.Ours && !f.Placed {
-			assert.True(t, f.Proves(false), "who may go anywhere has a proof without a node: %+v", f)
 		}
 	}
 }

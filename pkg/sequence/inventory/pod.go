@@ -23,7 +23,6 @@ type Pod struct {
 	OwnerUID        types.UID // of its controller; empty if it has none
 	Node            string    // empty while it has none
 
-	proof marks
 	// conditions are those that are True; nil if none is.
 	conditions *conditions
 	// started is since when it has started, see hasStarted.
@@ -43,8 +42,7 @@ type Pod struct {
 	Terminating bool
 	OwnerKnown  bool // its controller is of a kind in the table of workload kinds
 	Nominated   bool // it has no node, and room is kept for it on one (status.nominatedNodeName)
-	Tried       bool // it has no node, and a scheduler has looked for one
-	GateLifted  bool // a gate of it was lifted since it was first seen: whoever enters the pod sets it
+	GateLifted  bool // a gate of it was lifted when it was released, and somebody saw that: whoever enters the pod sets it
 	// Mirror reports that kubelet made it of a static pod: no scheduler placed it, nobody can hold it, and no controller replaces it.
 	Mirror bool
 	// Hook reports that it is a hook that no order concerns, as its own annotations say, see IsUnorderedHook. OfHook reports that the Job
@@ -85,12 +83,10 @@ func ViewPod(p *corev1.Pod) Pod {
 		Terminating:     p.DeletionTimestamp != nil,
 		Node:            p.Spec.NodeName,
 		Nominated:       p.Spec.NodeName == "" && p.Status.NominatedNodeName != "",
-		Tried:           p.Spec.NodeName == "" && wasTried(p),
 		Mirror:          IsMirror(p),
 		Hook:            IsUnorderedHook(p.Annotations),
 		Failed:          HasFailed(p),
 		Succeeded:       HasSucceeded(p),
-		proof:           proofMarks(p),
 		Unprobed:        isUnprobed(p),
 		Crashing:        slices.ContainsFunc(p.Status.ContainerStatuses, IsCrashing),
 	}
@@ -154,17 +150,6 @@ func boundAt(p *corev1.Pod) time.Time {
 		}
 	}
 	return time.Time{}
-}
-
-// wasTried reports whether a scheduler has looked for a node, and found none. Of a pod that is held the condition says SchedulingGated:
-// the API server sets it for a pod that is created with gates, and whoever holds a pod sets it for any other.
-func wasTried(p *corev1.Pod) bool { return slices.ContainsFunc(p.Status.Conditions, TellsTried) }
-
-// TellsTried reports whether a condition says that a scheduler has looked for a node, and found none. Whoever holds such a pod again
-// says something else in its place, but keeps this on record as lastProbeTime, which nobody else sets.
-func TellsTried(c corev1.PodCondition) bool {
-	return c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse &&
-		(c.Reason == corev1.PodReasonUnschedulable || c.Reason == corev1.PodReasonSchedulerError || !c.LastProbeTime.IsZero())
 }
 
 func latest(a, b time.Time) time.Time {
@@ -277,9 +262,6 @@ func (c *common) Pin() Pin {
 	return *c.pin
 }
 
-// ProofMarks returns which sequences released the pod, and in which groups; empty if nothing proves a release.
-func (p *Pod) ProofMarks() []string { return p.proof.list() }
-
 // SameMembership reports whether both versions belong to the same groups of any sequences, and count there the same way.
 func (p *Pod) SameMembership(other *Pod) bool {
 	return p.Terminating == other.Terminating && p.Hook == other.Hook && p.OwnerUID == other.OwnerUID && p.OwnerKnown == other.OwnerKnown &&
@@ -298,6 +280,6 @@ func (p *Pod) CountsAs(other *Pod) bool {
 	return p.UID == other.UID && p.SameMembership(other) && p.Node == other.Node && p.BoundAt == other.BoundAt && p.SchedulerName == other.SchedulerName &&
 		p.Mirror == other.Mirror && p.Failed == other.Failed && p.Succeeded == other.Succeeded && p.Ready == other.Ready &&
 		p.nodeGone == other.nodeGone && p.nodeCreatedAt == other.nodeCreatedAt && p.Unprobed == other.Unprobed && p.Crashing == other.Crashing &&
-		p.ReadyAt == other.ReadyAt && p.CreatedAt == other.CreatedAt && p.proof == other.proof &&
+		p.ReadyAt == other.ReadyAt && p.CreatedAt == other.CreatedAt &&
 		slices.Equal(p.Gates(), other.Gates()) && p.Pin() == other.Pin()
 }

@@ -6,10 +6,6 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
 func TestATimestampIsTheTimeOfTheAPI(t *testing.T) {
@@ -32,30 +28,6 @@ func TestATimestampIsTheTimeOfTheAPI(t *testing.T) {
 			assert.True(t, want.Equal(got), "%s, want %s", got, want)
 			assert.Equal(t, want.IsZero(), got.IsZero())
 			assert.Equal(t, TimestampOf(test.time), TimestampOf(got))
-		})
-	}
-}
-
-func TestTheProofOnAPod(t *testing.T) {
-	for name, test := range map[string]struct {
-		annotation string
-		want       []string
-	}{
-		"none":                     {},
-		"one sequence":             {annotation: "uid s/1", want: []string{"s/1"}},
-		"two sequences":            {annotation: "uid s/1 t/2", want: []string{"s/1", "t/2"}},
-		"spaces":                   {annotation: " uid  s/1\tt/2 ", want: []string{"s/1", "t/2"}},
-		"without marks":            {annotation: "uid"},
-		"a copy of another pod":    {annotation: "other s/1"},
-		"no more than the UID and": {annotation: "uid "},
-	} {
-		t.Run(name, func(t *testing.T) {
-			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "uid", Annotations: map[string]string{v1alpha1.ReleasedAnnotation: test.annotation}}}
-			view := ViewPod(pod)
-			assert.Equal(t, test.want, view.ProofMarks())
-			same, other := ViewPod(pod.DeepCopy()), ViewPod(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{UID: "uid"}})
-			assert.True(t, view.CountsAs(&same))
-			assert.Equal(t, test.want == nil, view.CountsAs(&other))
 		})
 	}
 }

@@ -8,8 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"example.com/podsequence/pkg/sequence/inventory"
 )
 
 // WaitingPatch is the strategic merge patch of the status subresource that says in the pod's PodScheduled condition
@@ -31,8 +29,6 @@ func WaitingPatch(p *corev1.Pod, message string, now time.Time) []byte {
 		condition["lastTransitionTime"] = metav1.NewTime(now)
 	case before.Reason == corev1.PodReasonSchedulingGated && before.Message == message:
 		return nil
-	case inventory.TellsTried(*before):
-		condition["lastProbeTime"] = metav1.NewTime(now) // or a proof on the pod would not count any more
 	}
 	return mustMarshal(map[string]any{
 		"metadata": map[string]any{"uid": p.UID, "resourceVersion": p.ResourceVersion},

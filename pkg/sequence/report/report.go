@@ -51,6 +51,8 @@ type Report struct {
 	// OutOfOrder are the pods that started before the sequence existed, and too early; nil if there are none. The last of Problems is
 	// about them.
 	OutOfOrder *OutOfOrder
+	// Ungoverned are the pods that nothing can hold. One of Problems is about them.
+	Ungoverned []string
 
 	// WhyUnrecorded says why recording takes long; it is for whoever writes status to fill in.
 	WhyUnrecorded string

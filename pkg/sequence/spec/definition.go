@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
-	"strings"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/intstr"
@@ -149,60 +148,4 @@ func (s Same) Set(earlier GroupSet) GroupSet {
 		}
 	}
 	return set
-}
-
-// ProofMark returns the part of the proof on a pod that says that this sequence released it in a group. It names the groups
-// that the pod did not wait for, because they were skipped.
-func (s *Sequence) ProofMark(group int) string {
-	g := s.Groups[group]
-	mark := string(s.UID) + "/" + g.Hash
-	for i := range (g.Predecessors & s.Skipped).All() {
-		mark += "-" + s.Groups[i].Hash
-	}
-	return mark
-}
-
-// ReleasedInOrder reports whether the marks of a pod's proof say that this sequence released it, or that another one released it in a
-// group that is defined as this one is, after the same groups: the sequence may have been deleted and created again.
-func (s *Sequence) ReleasedInOrder(marks []string, group int) bool {
-	for _, mark := range marks {
-		uid, hashes, _ := strings.Cut(mark, "/")
-		hash, _, _ := strings.Cut(hashes, "-")
-		if uid == string(s.UID) || hash == s.Groups[group].Hash {
-			return true
-		}
-	}
-	return false
-}
-
-// ProvenGroup returns the group in which this sequence released a pod, as the marks of its proof say and as the groups
-// are defined now, and the groups that must have been passed. A sequence that was made again, or whose groups are defined in
-// another way, is not the one that released the pod.
-func (s *Sequence) ProvenGroup(marks []string) (group int, passed GroupSet, ok bool) {
-	for _, mark := range marks {
-		uid, hash, _ := strings.Cut(mark, "/")
-		if uid != string(s.UID) {
-			continue
-		}
-		hashes := strings.Split(hash, "-")
-		group := s.withHash(hashes[0])
-		if group < 0 {
-			return 0, 0, false
-		}
-		passed := s.Groups[group].Predecessors
-		for _, hash := range hashes[1:] {
-			skipped := s.withHash(hash)
-			if skipped < 0 {
-				return 0, 0, false // the hash of the group stands for it, so nobody wrote this
-			}
-			passed &^= 1 << skipped
-		}
-		return group, passed, true
-	}
-	return 0, 0, false
-}
-
-// withHash returns the group with a hash; -1 if there is none.
-func (s *Sequence) withHash(hash string) int {
-	return slices.IndexFunc(s.Groups, func(g *Group) bool { return g.Hash == hash })
 }

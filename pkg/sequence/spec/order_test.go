@@ -201,21 +201,3 @@ func TestAListFindsTheRecordsOfAGraph(t *testing.T) {
 	assert.Equal(t, 1, now.RecordIndex(status, 0))
 	assert.Equal(t, GroupSet(0b11), passesIn(now, status))
 }
-
-func TestProofs(t *testing.T) {
-	s := graph(after("net"), skipped(after("db", "net")), after("cache", "net"), after("web", "db", "cache"))
-	group, passed, ok := s.ProvenGroup([]string{"other/" + s.Groups[0].Hash, s.ProofMark(3)})
-	require.True(t, ok)
-	assert.Equal(t, 3, group)
-	assert.Equal(t, GroupSet(0b101), passed, "that db was passed is not proven")
-
-	all := graph(after("net"), after("db", "net"), after("cache", "net"), after("web", "db", "cache"))
-	_, passed, ok = s.ProvenGroup([]string{all.ProofMark(3)})
-	require.True(t, ok)
-	assert.Equal(t, GroupSet(0b111), passed, "the pod waited for db before that was skipped")
-
-	_, _, ok = s.ProvenGroup([]string{"u/" + s.Groups[3].Hash + "-0123"})
-	assert.False(t, ok, "nobody wrote that")
-	_, _, ok = s.ProvenGroup([]string{"made-again/" + s.Groups[3].Hash})
-	assert.False(t, ok)
-}

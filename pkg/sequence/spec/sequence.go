@@ -35,7 +35,7 @@ type Sequence struct {
 	// DryRunRequested reports that the spec has dryRun: status says which pods the sequence holds, or would hold.
 	DryRunRequested bool
 	// DryRun reports that nothing is held for that reason. A suspended sequence holds its pods all the same. Every rule about what is
-	// held, released or proven asks this field, and not DryRunRequested.
+	// held or released asks this field, and not DryRunRequested.
 	DryRun bool
 
 	Gate        string

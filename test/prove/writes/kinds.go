@@ -26,7 +26,7 @@ func Kinds() []Kind {
 		return Kind{Write: site.Write{Program: program, Method: method, Resource: resource}, What: what, story: story}
 	}
 	return []Kind{
-		kind(scheduler, http.MethodPost, "pods/binding", "binding of a pod, with its proof", order),
+		kind(scheduler, http.MethodPost, "pods/binding", "binding of a pod", order),
 		kind(scheduler, http.MethodPatch, "pods", "gate of a pod of our scheduler lifted", order),
 		kind(scheduler, http.MethodPatch, "pods/status", "what a held pod waits for", order),
 		kind(scheduler, http.MethodPost, "events", "event of a pod", order),

@@ -76,7 +76,6 @@ func (s *scene) pods() (lines []string, err error) {
 		l.add(p.DeletionTimestamp != nil, "terminating")
 		l.add(p.Spec.NodeName != "", "bound")
 		l.add(cluster.IsReady(p), "ready")
-		l.add(p.Annotations[v1alpha1.ReleasedAnnotation] != "", "proven")
 		for _, gate := range p.Spec.SchedulingGates {
 			l.add(true, "gate=%s", gate.Name)
 		}

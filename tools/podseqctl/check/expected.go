@@ -24,7 +24,6 @@ func (f *facts) expectedPolicies() ([]policy, error) {
 		directories = append(directories, "parts/admission/scheduler")
 	}
 	if f.mutating {
-		directories = append(directories, "parts/policies/proof")
 		if f.kinds["deploymentcoordinations"].served {
 			directories = append(directories, "parts/policies/deploymentcoordination")
 		}

@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence"
 	"example.com/podsequence/tools/podseqctl/snapshot"
 )
 
@@ -16,11 +15,11 @@ import (
 func (e *Explainer) brokenOrder(pods ...*corev1.Pod) []Reason {
 	var reasons []Reason
 	for _, s := range e.Sequences {
-		tooEarly := func(names []string) bool {
+		isAmong := func(names []string) bool {
 			return slices.ContainsFunc(names, func(name string) bool { return slices.Contains(pods, e.Member(s, name)) })
 		}
 		if _, judged := e.Judged(s); !judged {
-			if early := s.Status.StartedOutOfOrder; early != nil && tooEarly(early.Pods) {
+			if early := s.Status.StartedOutOfOrder; early != nil && isAmong(early.Pods) {
 				reasons = append(reasons, broken(v1alpha1.ReasonStartedOutOfOrder, s, fmt.Sprintf("%d pods, as its status says", early.Total)))
 			}
 			continue
@@ -30,9 +29,9 @@ func (e *Explainer) brokenOrder(pods ...*corev1.Pod) []Reason {
 			isOfOne := false
 			switch problem.Reason {
 			case v1alpha1.ReasonStartedOutOfOrder:
-				isOfOne = tooEarly(report.OutOfOrder.Pods)
+				isOfOne = isAmong(report.OutOfOrder.Pods)
 			case v1alpha1.ReasonUngovernedPods:
-				isOfOne = slices.ContainsFunc(pods, func(pod *corev1.Pod) bool { return e.wasNotHeld(s, pod) })
+				isOfOne = isAmong(report.Ungoverned)
 			}
 			if isOfOne {
 				reasons = append(reasons, broken(problem.Reason, s, problem.Message))
@@ -40,14 +39,6 @@ func (e *Explainer) brokenOrder(pods ...*corev1.Pod) []Reason {
 		}
 	}
 	return reasons
-}
-
-// wasNotHeld reports whether a pod that has a node is in a sequence that could not hold it.
-func (e *Explainer) wasNotHeld(s *snapshot.Sequence, pod *corev1.Pod) bool {
-	_, wasGated := pod.Annotations[v1alpha1.ReleasedAnnotation]
-	return pod.Spec.NodeName != "" && !wasGated && slices.ContainsFunc(e.Places(pod), func(place sequence.Place) bool {
-		return place.Sequence == s.Key() && !place.Governed
-	})
 }
 
 func broken(reason string, s *snapshot.Sequence, message string) Reason {

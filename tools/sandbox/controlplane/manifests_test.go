@@ -132,7 +132,6 @@ kind: Kustomization
 resources: [../default, ../parts/policies/gating]
 components:
 - ../options/without/deploymentcoordination-policy
-- ../options/without/proof-policy
 - ../options/without/routing-policy
 - ../options/without/gating-policy
 - ../options/without/opt-in-policy
@@ -155,8 +154,6 @@ resources: [../default, ../parts/policies/gating]
 		"MutatingAdmissionPolicyBinding unattended.deploymentcoordination.podsequence.example.com",
 		"MutatingAdmissionPolicy waiting.deploymentcoordination.podsequence.example.com",
 		"MutatingAdmissionPolicyBinding waiting.deploymentcoordination.podsequence.example.com",
-		"MutatingAdmissionPolicy proof.podsequence.example.com",
-		"MutatingAdmissionPolicyBinding proof.podsequence.example.com",
 		"MutatingAdmissionPolicy routing.podsequence.example.com",
 		"MutatingAdmissionPolicyBinding routing.podsequence.example.com",
 		"MutatingAdmissionPolicy gating.podsequence.example.com",
@@ -187,9 +184,7 @@ var needs = map[string][]string{
 		"ClusterRole podsequence-scheduler",
 		"Deployment podsequence-scheduler",
 		"ValidatingAdmissionPolicy podsequence-cross-namespace",
-		"ValidatingAdmissionPolicy podsequence-proof",
 		"ValidatingAdmissionPolicy podsequence-warnings",
-		"MutatingAdmissionPolicy proof.podsequence.example.com",
 		"MutatingAdmissionPolicy routing.podsequence.example.com",
 		"MutatingAdmissionPolicy gating.podsequence.example.com",
 		"MutatingAdmissionPolicy opt-in.podsequence.example.com",
