@@ -18,7 +18,7 @@ import (
 )
 
 // BenchmarkCompletion measures two events: the pod that completes a large group stops being ready, and is ready again. Every pod turned
-// ready in another second. The cost must not grow with their number.
+// ready in another second. The second event looks at all of them, which must take less than a millisecond for 10,000.
 func BenchmarkCompletion(b *testing.B) {
 	for _, of := range []struct {
 		name         string
@@ -28,6 +28,7 @@ func BenchmarkCompletion(b *testing.B) {
 		{name: "loose pods"},
 		{name: "a Deployment", workloads: largeDeployment},
 		{name: "a Deployment with minAvailable", workloads: largeDeployment, minAvailable: "100%"},
+		{name: "loose pods with minAvailable", minAvailable: "100%"},
 		{name: "a Job", workloads: largeJob},
 	} {
 		for _, pods := range []int{1_000, 10_000} {
@@ -74,6 +75,87 @@ func BenchmarkCompletion(b *testing.B) {
 			})
 		}
 	}
+}
+
+// BenchmarkMoreThanNeeded measures the event of one more pod that turns ready in a large group that has enough of them and waits. The cost
+// must not grow with their number.
+func BenchmarkMoreThanNeeded(b *testing.B) {
+	for _, pods := range []int{1_000, 10_000} {
+		b.Run(fmt.Sprintf("pods=%d", pods), func(b *testing.B) {
+			var engine recording
+			var waiting []*corev1.Pod
+			b.ReportAllocs()
+			for b.Loop() {
+				if len(waiting) == 0 {
+					b.StopTimer()
+					engine, waiting = moreThanNeeded(pods)
+					b.StartTimer()
+				}
+				pod := waiting[0]
+				waiting = waiting[1:]
+				engine.ApplyPod(pod)
+			}
+		})
+	}
+}
+
+// moreThanNeeded is an engine with a group that waits and that half of so many pods satisfy, and the events by which the others turn ready.
+func moreThanNeeded(pods int) (engine recording, others []*corev1.Pod) {
+	engine = newEngine()
+	engine.Tick(inSecond(2 * pods))
+	engine.ApplySequence(MakeSequence(oracleNamespace, "shop").UID("shop").
+		Label("Work", "tier", "work").MinAvailable("50%").Wait("24h").Label("Application", "tier", "app").Obj())
+	workloads := largeDeployment(int32(pods))
+	for _, w := range workloads {
+		engine.ApplyWorkload(w)
+	}
+	for i := range pods {
+		pod := makePod("work-"+strconv.Itoa(i), "1").Label("tier", "work").Node("n").Obj()
+		pod.OwnerReferences = ownedBy(workloads[1])
+		if ready := pod.DeepCopy(); i < pods/2 {
+			pod.Status.Conditions = readyIn(i)
+		} else {
+			ready.ResourceVersion, ready.Status.Conditions = "2", readyIn(i)
+			others = append(others, ready)
+		}
+		engine.ApplyPod(pod)
+	}
+	return engine, others
+}
+
+// BenchmarkOrderCheck measures the sequence that comes after the pods of two large groups, of which the second started out of order, and
+// the report of that. It must not look at the first group once for each pod.
+func BenchmarkOrderCheck(b *testing.B) {
+	for _, pods := range []int{1_000, 10_000} {
+		b.Run(fmt.Sprintf("pods=%d", pods), func(b *testing.B) {
+			engine, ps := startedOutOfOrder(pods)
+			reports := time.Duration(0)
+			for b.Loop() {
+				engine.ApplySequence(ps)
+				start := time.Now()
+				report, _ := engine.Report(shopKey)
+				if reports += time.Since(start); report.OutOfOrder == nil || len(report.OutOfOrder.Pods) != pods {
+					b.Fatal("the pods are not out of order")
+				}
+				engine.RemoveSequence(shopKey, "")
+			}
+			b.ReportMetric(float64(reports.Nanoseconds())/float64(b.N), "ns/report")
+		})
+	}
+}
+
+// startedOutOfOrder is an engine with two groups of so many pods, of which the second started before the first was ready, and a sequence
+// that comes later.
+func startedOutOfOrder(pods int) (engine recording, ps *v1alpha1.PodSequence) {
+	engine = newEngine()
+	engine.Tick(inSecond(2 * pods))
+	for i := range pods {
+		work := makePod("work-"+strconv.Itoa(i), "1").Label("tier", "work").Node("n").Obj()
+		work.Status.Conditions = readyIn(i)
+		engine.ApplyPod(work)
+		engine.ApplyPod(makePod("app-"+strconv.Itoa(i), "1").Label("tier", "app").Node("n").Obj())
+	}
+	return engine, MakeSequence(oracleNamespace, "shop").UID("shop").Label("Work", "tier", "work").Label("Application", "tier", "app").Obj()
 }
 
 // BenchmarkNewestRevision measures the event by which other pods of a large Deployment are those of its newest template.

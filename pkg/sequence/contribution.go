@@ -131,7 +131,10 @@ func (p *pod) mark(tx *transaction) {
 // put makes what a pod adds take the place of what it added before.
 func (s *groupState) put(at member, next contribution, tx *transaction) {
 	p := at.pod
-	before, isMember := s.of(p)
+	before, isMember := s.members[p]
+	if !isMember {
+		before = s.named[p]
+	}
 	if next.demand != nil {
 		at.domain.groupState(next.demand.group) // is looked at anew, whether that changes or not
 	}
@@ -145,6 +148,7 @@ func (s *groupState) put(at member, next contribution, tx *transaction) {
 	}
 	s.add(before, -1, tx)
 	s.add(next, +1, tx)
+	s.enough = s.enough && !before.ready
 	if isNews := next.ready && !(before.ready && before.since == next.since); isNews && s.countsAsReady(next) {
 		s.turned = latest(s.turned, next.since.Time())
 	}
@@ -153,27 +157,16 @@ func (s *groupState) put(at member, next contribution, tx *transaction) {
 	}
 }
 
-// of returns what a pod adds to the sums, and whether it is a member.
-func (s *groupState) of(p *pod) (c contribution, isMember bool) {
-	if c, isMember = s.members[p]; !isMember {
-		c = s.named[p]
-	}
-	return c, isMember
-}
-
 // add adds a contribution to the sums, or subtracts it. Nothing else does.
 func (s *groupState) add(c contribution, sign int, tx *transaction) {
 	s.sums.Add(c.Member, sign)
-	if c.Ready {
-		s.readyAt.Add(c.since, sign)
-	}
 	switch part := c.demand; {
 	case part == nil:
 	case part.group != s.group:
 		part.claimed += sign
 		part.mark(tx)
 	case c.ready:
-		part.done.Add(c.since, sign)
+		part.done += sign
 		part.mark(tx)
 	}
 }

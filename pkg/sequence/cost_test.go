@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/report"
 	"example.com/podsequence/pkg/sequence/spec"
 	. "example.com/podsequence/test/harness/builders"
 )
@@ -42,6 +43,28 @@ func TestAPodThatOnlyChangesInWhatNobodyLooksAtTouchesNoSequence(t *testing.T) {
 	assert.True(t, engine.Verdict(annotated).Held)
 	assert.NoError(t, checkPublished(engine.Engine))
 	assert.False(t, new(engine.ApplyPod(makePod("app", "7").Node("n").Obj())).Empty())
+}
+
+// Thousands of pods may turn ready one after the other in a group that has enough of them. To look at all of them takes memory.
+func TestOneMorePodThanNeededIsNoReasonToLookAtTheOthers(t *testing.T) {
+	engine, others := moreThanNeeded(10_000)
+	report, _ := engine.Report(shopKey)
+	require.True(t, report.Groups[0].Satisfied)
+	assert.Less(t, allocated(func() {
+		for _, pod := range others[:100] {
+			engine.ApplyPod(pod)
+		}
+	}), uint64(100*10_000))
+	assert.NoError(t, checkSums(engine.Engine))
+}
+
+// The pods of a group are looked at once, however many pods of the next one started before they were ready.
+func TestPodsOutOfOrderAreJudgedTogether(t *testing.T) {
+	engine, ps := startedOutOfOrder(2000)
+	var report report.Report
+	assert.Less(t, allocated(func() { engine.ApplySequence(ps) }), uint64(10<<20))
+	assert.Less(t, allocated(func() { report, _ = engine.Report(shopKey) }), uint64(5<<20))
+	assert.Len(t, report.OutOfOrder.Pods, 2000)
 }
 
 // A controller may write into its object each second how far it is. That is as much on all nodes as on one.

@@ -1,6 +1,8 @@
 package sequence
 
 import (
+	"slices"
+
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/readiness"
 )
@@ -10,7 +12,7 @@ func (d *demand) facts() readiness.Demand {
 	w, g := &d.workload.Workload, d.sequence.groups[d.group]
 	return readiness.Demand{
 		Workload: w, Required: g.Required, Condition: g.Condition, SeveralNamespaces: d.sequence.Cluster, NamedBefore: d.namedBefore,
-		Claimed: d.claimed, Done: d.done.Len(), FailuresOverAt: d.sequence.groups[d.group].failuresOverAt,
+		Claimed: d.claimed, Done: d.done, FailuresOverAt: d.sequence.groups[d.group].failuresOverAt,
 	}
 }
 
@@ -50,7 +52,7 @@ func (d *demand) settle() {
 	facts := d.facts()
 	facts.WaitsForNode = d.waitsForNode()
 	now := facts.Sum()
-	if d.put(now, d.readyAt(now.Need, now.Need)); d.completed && now.Need > 0 {
+	if d.put(now); d.completed && now.Need > 0 {
 		state := d.sequence.nodeless.groupState(d.group)
 		state.turned = latest(state.turned, d.workload.CompletedAt)
 	}
@@ -88,51 +90,26 @@ func (all *workloads) reviewNodeless(before, now *node, tx *transaction) {
 	}
 }
 
-// put makes what the demand adds to the sums take the place of what it added before. Nothing else adds or subtracts it. That the same
-// number of pods turned ready at another time, or that a Job completed whose pods were all done, changes only when the group is ready: it
-// is no reason to look at the group.
-func (d *demand) put(now readiness.Demands, at inventory.Timestamp) {
-	state, before, beforeAt := d.sequence.nodeless.find(d.group), d.entered, d.enteredAt
-	d.entered, d.enteredAt = now, at
-	if now != before {
+// put makes what the demand adds to the sums take the place of what it added before. Nothing else adds or subtracts it. If one more pod
+// is ready, others are needed only of a DaemonSet that has too many, see needed.
+func (d *demand) put(now readiness.Demands) {
+	state, before := d.sequence.nodeless.find(d.group), d.entered
+	state.enough = state.enough && now.Need == before.Need && !d.workload.Complete && (d.done <= now.Need || !d.facts().CountsWhereDue())
+	if d.entered = now; now != before {
 		state.dirty = true
 		state.demands.Add(before, -1)
 		state.demands.Add(now, +1)
 	}
-	if at != beforeAt || now.Need != before.Need {
-		state.demandsReadyAt.Add(beforeAt, -min(before.Need, 1))
-		state.demandsReadyAt.Add(at, min(now.Need, 1))
-	}
 }
 
-// readyAt is when so many of the pods that are needed of the workload had turned ready, or all if there are not so many. Of a complete Job
-// any number had when it completed: nobody keeps its pods.
-func (d *demand) readyAt(pods, need int) inventory.Timestamp {
-	switch w := &d.workload.Workload; {
-	case pods == 0:
-		return 0
-	case w.Complete:
-		return inventory.TimestampOf(w.CompletedAt)
-	default:
-		return d.done.When(pods + d.surplus(need))
+// needed returns those of its ready pods that are needed of it, if it has too many: the earliest. Of a DaemonSet they are the latest, because
+// those that it has too many may be the earliest: where it is not due any more.
+func (d *demand) needed(ready []inventory.Timestamp) []inventory.Timestamp {
+	slices.Sort(ready)
+	if d.facts().CountsWhereDue() {
+		return ready[len(ready)-d.entered.Need:]
 	}
-}
-
-// surplus is how many ready pods a DaemonSet has above those that are needed. They may be the earliest: where it is not due any more.
-func (d *demand) surplus(need int) int {
-	if !d.facts().CountsWhereDue() {
-		return 0
-	}
-	return max(0, d.done.Len()-need)
-}
-
-// addReadyTimes adds when the pods turned ready that the workload needs.
-func (d *demand) addReadyTimes(times *readiness.Times) {
-	if w := &d.workload.Workload; w.Complete {
-		times.Add(d.enteredAt, d.entered.Need)
-	} else {
-		times.AddNext(d.surplus(d.entered.Need), d.entered.Need, &d.done)
-	}
+	return ready[:d.entered.Need]
 }
 
 // countNames counts the pods of the workload that earlier groups list by name.
@@ -186,7 +163,7 @@ func (all *workloads) withdrawDemand(demand *demand, tx *transaction) {
 	if !s.PerNode {
 		s.changedAs = inventory.Newest(s.changedAs, tx.version) // what it counts is less from now on
 		s.nodeless.groupState(demand.group)
-		demand.put(readiness.Demands{}, 0)
+		demand.put(readiness.Demands{})
 		tx.markDirty(s.nodeless)
 		return
 	}

@@ -57,6 +57,6 @@
 //   - What is kept follows from the objects that there are. A sequence over 5,000 nodes that has a driver on 3 of them has 4 domains: these
 //     nodes', and that of pods without a node.
 //   - What a pod's event costs depends on the groups it belongs to and on the pods that it releases. 10,000 pods of web may wait while a pod
-//     of db becomes ready, as long as another pod of db is missing. One exception: what makes another revision of a workload the newest
-//     counts the workload's pods anew, once in a rollout.
+//     of db becomes ready, as long as another pod of db is missing. Two exceptions: what completes a group looks at all its members, to say
+//     since when, and what makes another revision of a workload the newest counts the workload's pods anew, once in a rollout.
 package sequence

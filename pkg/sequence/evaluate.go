@@ -1,8 +1,11 @@
 package sequence
 
 import (
+	"math"
+	"slices"
 	"time"
 
+	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/readiness"
 )
 
@@ -44,46 +47,40 @@ func (d *domain) evaluate(k *knowledge) {
 			state.othersSatisfied, state.dirty = othersSatisfied, true
 		}
 		if !d.evaluated || state.dirty {
-			need, satisfied := d.evaluateGroup(state.group)
-			d.settleGroup(state, need, satisfied, k.now)
+			d.evaluateGroup(state, k.now)
 		}
 		othersSatisfied = othersSatisfied && (state.satisfied || g.Skip)
 	}
 	d.evaluated = true
 }
 
-// evaluateGroup works out, from facts alone, what the group needs, and whether it has that.
-func (d *domain) evaluateGroup(i int) (need readiness.Need, satisfied bool) {
-	facts := d.facts(i)
-	need = facts.Need()
-	return need, !d.sequence.refused() && facts.IsSatisfied(need)
-}
-
-// settleGroup enters what a group needs now, and since when it is satisfied.
-func (d *domain) settleGroup(state *groupState, need readiness.Need, satisfied bool, now time.Time) {
-	if g := d.sequence.groups[state.group]; g.watchedSince.IsZero() {
+// evaluateGroup works out, from facts alone, what the group needs, whether it has that, and since when.
+func (d *domain) evaluateGroup(state *groupState, now time.Time) {
+	g, facts := d.sequence.groups[state.group], d.facts(state.group)
+	if g.watchedSince.IsZero() {
 		g.watchedSince = now.Truncate(time.Second)
 	}
-	facts := d.sinceFacts(state.group, satisfied, now)
-	state.since = facts.Since(func() time.Time { return d.readySince(state.group) })
-	state.satisfied, state.unmatched = satisfied, need.NothingMatches()
-	state.unsatisfiedBefore, state.dirty, state.turned = false, false, time.Time{}
-}
-
-// sinceFacts are what the rule looks at that says since when a group is satisfied.
-func (d *domain) sinceFacts(i int, satisfied bool, now time.Time) readiness.SinceFacts {
-	state := d.peek(i)
-	facts := readiness.SinceFacts{
-		Satisfied: satisfied, Waits: d.sequence.groups[i].Wait > 0,
+	need := facts.Need()
+	since := readiness.SinceFacts{
+		Satisfied: !d.sequence.refused() && facts.IsSatisfied(need), Waits: g.Wait > 0,
 		FirstLook: !d.evaluated && state.since.IsZero() && !state.unsatisfiedBefore,
-		Before:    state.satisfied, SinceBefore: state.since, Turned: state.turned,
-		Now: now,
+		Before:    state.satisfied, SinceBefore: state.since, Turned: state.turned, Now: now,
 	}
-	if facts.FirstLook {
-		facts.Recorded, facts.IsRecorded = d.recordedSince(i)
-		facts.RecordedAt = d.sequence.recordedAt()
+	if since.FirstLook {
+		since.Recorded, since.IsRecorded = d.recordedSince(state.group)
+		since.RecordedAt = d.sequence.recordedAt()
 	}
-	return facts
+	state.enough = state.enough && since.Before && since.Satisfied && need.Required == state.required
+	pods := time.Time{}
+	state.since = since.Since(func() time.Time {
+		if !state.enough {
+			pods = d.podsReadySince(state.group)
+		}
+		return latest(pods, latest(g.objects.Since(), d.conditionsSince(state.group)))
+	})
+	state.enough = state.enough || (!pods.IsZero() && !pods.After(state.since))
+	state.satisfied, state.required, state.unmatched = since.Satisfied, need.Required, need.NothingMatches()
+	state.unsatisfiedBefore, state.dirty, state.turned = false, false, time.Time{}
 }
 
 // recordedSince is since when the group is satisfied as status says; zero if it says that the group is not. It is not known if
@@ -118,38 +115,43 @@ func (d *domain) recordedSatisfiedAt(i int) (since time.Time, known bool) {
 	return since, true
 }
 
-// readySince is when the last of the pods, objects and conditions of the node that the group needs turned ready, as they themselves say; zero if it needs none.
-func (d *domain) readySince(i int) time.Time {
-	return latest(d.podsReadySince(i), latest(d.sequence.groups[i].objects.Since(), d.conditionsSince(i)))
-}
-
-// podsReadySince is when the last of the pods that the group needs turned ready; zero if it needs none. Of each workload only as many pods
-// count as are needed of it, the earliest.
+// podsReadySince is when the last of the pods that the group needs turned ready, as they themselves say; zero if it needs none. Of each
+// workload only as many pods count as are needed of it. It takes a look at all members, so it is only asked where it matters.
 func (d *domain) podsReadySince(i int) time.Time {
 	g, state := d.sequence.groups[i], d.peek(i)
-	if g.MinAvailable == nil {
-		return max(state.readyAt.When(state.readyAt.Len()), state.demandsReadyAt.When(state.demandsReadyAt.Len())).Time()
-	}
-	needed := max(d.need(i).Required, 1)
-	if state.readyAt.Len() == 0 && len(g.demands) == 1 {
-		for part := range g.demands {
-			return part.readyAt(min(needed, part.entered.Need), part.entered.Need).Time()
+	times, surplus := make([]inventory.Timestamp, 0, len(state.members)), map[*demand][]inventory.Timestamp{}
+	for _, counted := range []map[*pod]contribution{state.members, state.named} {
+		for _, c := range counted {
+			part := c.demand
+			owned := c.ready && part != nil && part.group == i && !part.workload.Complete
+			switch {
+			case c.Ready, owned && part.done <= part.entered.Need:
+				times = append(times, c.since)
+			case owned:
+				surplus[part] = append(surplus[part], c.since)
+			}
 		}
 	}
-	return d.readyTimes(i).When(needed).Time()
-}
-
-// readyTimes are when the pods turned ready that count as done in a group, from whatever workload. They are only for reading. Where there
-// are several workloads, all their pods are looked at.
-func (d *domain) readyTimes(i int) *readiness.Times {
-	state := d.peek(i)
-	if state.demandsReadyAt.Len() == 0 {
-		return &state.readyAt
+	for part, ready := range surplus {
+		times = append(times, part.needed(ready)...)
 	}
-	times := &readiness.Times{}
-	times.AddNext(0, state.readyAt.Len(), &state.readyAt)
-	for part := range d.sequence.groups[i].demands {
-		part.addReadyTimes(times)
+	more := map[inventory.Timestamp]int{} // pods of complete Jobs, beside one of each: nobody keeps them
+	for part := range g.demands {
+		if at := inventory.TimestampOf(part.workload.CompletedAt); part.workload.Complete && part.entered.Need > 0 {
+			times, more[at] = append(times, at), more[at]+part.entered.Need-1
+		}
 	}
-	return times
+	last, needed := inventory.Timestamp(0), math.MaxInt
+	if g.MinAvailable != nil {
+		needed = max(d.need(i).Required, 1)
+		slices.Sort(times)
+	}
+	for _, at := range times {
+		last = max(last, at)
+		if needed -= 1 + more[at]; needed <= 0 {
+			break
+		}
+		delete(more, at)
+	}
+	return last.Time()
 }

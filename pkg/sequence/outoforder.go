@@ -35,14 +35,15 @@ func (k *knowledge) mayHaveStartedEarly(p *pod, m membership) bool {
 }
 
 // notPassedAtBinding returns the groups that the pod waits for and that were not passed when it was bound, as their pods and the node
-// themselves say. Nothing says which groups are for a node that is not known: there no group counts as not passed.
-func (m membership) notPassedAtBinding(p *pod, now time.Time) spec.GroupSet {
+// themselves say. Nothing says which groups are for a node that is not known: there no group counts as not passed. ready remembers when the
+// pods of groups turned ready, for the next question.
+func (m membership) notPassedAtBinding(p *pod, now time.Time, ready map[*groupState]time.Time) spec.GroupSet {
 	d, missing := m.sequence.domainOf(p), spec.GroupSet(0)
 	if d.isNode() && d.node == nil {
 		return missing
 	}
 	for i := range m.sequence.groups[m.group].Awaited.All() {
-		if d.applies(m.sequence.groups[i]) && !d.wasPassedAt(i, p.BoundAt.Time(), now) {
+		if d.applies(m.sequence.groups[i]) && !d.wasPassedAt(i, p.BoundAt.Time(), now, ready) {
 			missing.Add(i)
 		}
 	}
@@ -52,14 +53,18 @@ func (m membership) notPassedAtBinding(p *pod, now time.Time) spec.GroupSet {
 // wasPassedAt reports whether a group was passed and has been since, or whether it has been ready since then. Times are whole seconds, so a
 // wait is over at the earliest when it has passed since the second in which the group became ready. A time after now, if that is not zero,
 // counts as now. Objects do not count, because nothing says how they were before the sequence.
-func (d *domain) wasPassedAt(i int, at, now time.Time) bool {
+func (d *domain) wasPassedAt(i int, at, now time.Time, pods map[*groupState]time.Time) bool {
 	if !d.isNode() && d.Passed.Has(i) && !d.PassedAt(i).Truncate(time.Second).After(at) {
 		return true
 	}
 	if !d.isReadyButForObjects(i) {
 		return false
 	}
-	ready := latest(d.podsReadySince(i), d.conditionsSince(i))
+	state := d.peek(i)
+	if _, known := pods[state]; !known {
+		pods[state] = d.podsReadySince(i)
+	}
+	ready := latest(pods[state], d.conditionsSince(i))
 	if !now.IsZero() && ready.After(now) {
 		ready = now
 	}
@@ -126,8 +131,9 @@ func (k *knowledge) queueOrderCheck(p *pod, s *sequence, tx *transaction) {
 
 // checkOrder finds out which pods of a transaction started out of order.
 func (k *knowledge) checkOrder(tx *transaction) {
+	ready := map[*groupState]time.Time{}
 	for _, judged := range tx.toCheckOrder {
-		if m, is := judged.membershipIn(judged.in); is && judged.in.registered && m.notPassedAtBinding(judged.pod, k.now) != 0 {
+		if m, is := judged.membershipIn(judged.in); is && judged.in.registered && m.notPassedAtBinding(judged.pod, k.now, ready) != 0 {
 			judged.in.outOfOrder.add(judged.pod)
 		}
 	}
@@ -158,12 +164,12 @@ func (k *knowledge) reportOutOfOrder(s *sequence) *report.OutOfOrder {
 	if len(s.outOfOrder.pods) == 0 {
 		return nil
 	}
-	r, missing, owners := &report.OutOfOrder{}, ^spec.GroupSet(0), map[*workload]struct{}{}
+	r, missing, owners, ready := &report.OutOfOrder{}, ^spec.GroupSet(0), map[*workload]struct{}{}, map[*groupState]time.Time{}
 	for p := range s.outOfOrder.pods {
 		name := s.nameOf(p)
 		m, _ := p.membershipIn(s)
 		r.Foreign = r.Foreign || !k.settings.isOurs(p)
-		missing &= m.notPassedAtBinding(p, time.Time{}) // what is reported must not change as time goes on
+		missing &= m.notPassedAtBinding(p, time.Time{}, ready) // what is reported must not change as time goes on
 		r.Pods = append(r.Pods, name)
 		switch owner := k.workloads.ownerOf(p).workload; {
 		case owner == nil || !report.CanRestart(owner.Kind):

@@ -98,10 +98,6 @@ type groupState struct {
 	sums    readiness.Members
 	demands readiness.Demands
 
-	// readyAt is when the pods of sums turned ready, and demandsReadyAt, for each workload of demands that needs pods, when the last of
-	// these did: see readySince.
-	readyAt, demandsReadyAt readiness.Times
-
 	othersSatisfied   bool // of the group that has the rest: those before it are satisfied or skipped
 	unmatched         bool // no pod and no workload matched it when it was last evaluated
 	satisfied         bool
@@ -109,6 +105,11 @@ type groupState struct {
 	since             time.Time // when it became satisfied; zero while it is not
 	dirty             bool      // its sums changed in this transaction
 	turned            time.Time // the latest ready time of pods that turned ready in this transaction
+
+	// enough reports that by since as many pods were ready as are required. That more turn ready does not change this. Else all members must
+	// be looked at to find out.
+	enough   bool
+	required int
 }
 
 // emptyGroupState is what peek returns for a group without state. It is never written to.
@@ -140,16 +141,14 @@ type demand struct {
 	sequence *sequence
 	group    int
 
-	// done has when its members of the group turned ready that the workload owns and that are done, and claimed counts those that an
-	// earlier group has. Both are of its newest revision only, unless all revisions count.
-	done    readiness.Times
-	claimed int
+	// done counts its members of the group that the workload owns and that are done, and claimed those that an earlier group has. Both are
+	// of its newest revision only, unless all revisions count.
+	done, claimed int
 	// namedBefore is how many of its pods' names earlier groups list, whether the pods exist or not.
 	namedBefore int
 
-	// entered is what the group state of the group has of it, and enteredAt when the last of the pods that it needs turned ready.
-	entered   readiness.Demands
-	enteredAt inventory.Timestamp
+	// entered is what the group state of the group has of it.
+	entered readiness.Demands
 	// counted reports that it will be settled at the end of this transaction, and completed that it is of a Job that completed in it.
 	counted, completed bool
 }

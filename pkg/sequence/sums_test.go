@@ -213,8 +213,12 @@ func checkSequenceSums(e *Engine, s *sequence) error {
 				return fmt.Errorf("group %d on %q: sums are %+v, want %+v", i, name, *kept, *sums)
 			}
 			// What is not bound satisfies no group on nodes: nobody asks since when.
-			if got, want := d.podsReadySince(i), readySinceAnew(e, d, i); !got.Equal(want) && s.PerNode == d.isNode() {
-				return fmt.Errorf("group %d on %q: its pods are ready since %s, want %s", i, name, got, want)
+			ready, counts := readySinceAnew(e, d, i), s.PerNode == d.isNode()
+			if got := d.podsReadySince(i); !got.Equal(ready) && counts {
+				return fmt.Errorf("group %d on %q: its pods are ready since %s, want %s", i, name, got, ready)
+			}
+			if got.enough && got.satisfied && ready.After(got.since) && counts {
+				return fmt.Errorf("group %d on %q: enough pods are said to be ready since %s, and are since %s", i, name, got.since, ready)
 			}
 			delete(want, placeOfSums{name, i})
 		}

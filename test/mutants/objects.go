@@ -15,7 +15,7 @@ func ofObjects() []mutant {
 			"a wait counts from the last object of the list", engine, ""},
 		{readinessPath + "objects.go", "n.State != v1alpha1.ObjectNotReadable && o[i].State == v1alpha1.ObjectNotReadable", "false",
 			"what nobody can read is not told of first", engine, ""},
-		{"pkg/sequence/evaluate.go", "latest(d.podsReadySince(i), latest(d.sequence.groups[i].objects.Since(), d.conditionsSince(i)))", "latest(d.podsReadySince(i), d.conditionsSince(i))",
+		{"pkg/sequence/evaluate.go", "latest(pods, latest(g.objects.Since(), d.conditionsSince(state.group)))", "latest(pods, d.conditionsSince(state.group))",
 			"a wait counts from the pods only", engine, ""},
 		{"pkg/sequence/evaluate.go", "g.WithoutMembers && len(g.NodeConditions) == 0 {", "g.Unreadable && len(g.NodeConditions) == 0 {",
 			"after a restart a wait counts from when status was written", engine, ""},

@@ -22,6 +22,8 @@ func ofStarts() []mutant {
 			"a pod that started too early in the second in which status was written is forgotten", engine, ""},
 		{file, "ready.Truncate(time.Second).Add(d.sequence.groups[i].Wait)", "ready.Truncate(time.Second)",
 			"a group was passed before its wait was over", engine, ""},
+		{file, "if _, known := pods[state]; !known {", "if state != nil {",
+			"all pods of a group are looked at for each pod that may have started out of order", engine, ""},
 		{file, "case s.object.Status.ObservedGeneration < 1:", "case s.object.Status.StartedOutOfOrder == nil:",
 			"pods are judged again after each restart", engine, ""},
 		{file, "is && k.mayHaveStartedEarly(p, m) && slices.Contains(names, s.nameOf(p))", "is && m.sequence != nil && slices.Contains(names, s.nameOf(p))",

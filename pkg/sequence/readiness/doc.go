@@ -9,7 +9,6 @@
 //	job.go          what is different about Jobs
 //	group.go        the group as a whole: what it needs, and whether it is satisfied
 //	since.go        since when
-//	times.go        when pods turned ready, in order
 //
 // The words: a member is a pod that belongs to the group. A demand is what a workload wants of the group whose pods it owns.
 // Sums add up what single members and demands give: a group is the sum of its parts, so that whoever keeps sums up to date
