@@ -2,11 +2,13 @@ package feed
 
 import (
 	"bytes"
+	"errors"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 )
 
 // Every event of a pod comes to this watch, too, and most of a pod is nothing that the engine looks at: volumes, containers, who wrote which
@@ -45,15 +47,22 @@ var keptOfPod = kept{
 	},
 }
 
-// keptOf is what the engine looks at of what the API server sends, by kind. That is a runtime.Unknown: its fields are the type, what is of
-// that type, and how this is encoded. A list of pods has its metadata, and its items.
+// keptOf is what the engine looks at of what the API server sends, by its encoded type. That is a runtime.Unknown: its fields are the type,
+// what is of that type, and how this is encoded. A list of pods has its metadata, and its items.
 var keptOf = map[string]kept{
-	"Pod":     {typeOfUnknown: whole, 2: keptOfPod, 3: whole, 4: whole},
-	"PodList": {typeOfUnknown: whole, 2: {1: whole, 2: keptOfPod}, 3: whole, 4: whole},
+	encodedType("Pod"):     {typeOfUnknown: whole, 2: keptOfPod, 3: whole, 4: whole},
+	encodedType("PodList"): {typeOfUnknown: whole, 2: {1: whole, 2: keptOfPod}, 3: whole, 4: whole},
 }
 
 // typeOfUnknown comes first.
 const typeOfUnknown = 1
+
+func encodedType(kind string) string {
+	meta := runtime.TypeMeta{APIVersion: corev1.SchemeGroupVersion.String(), Kind: kind}
+	encoded, err := meta.Marshal()
+	utilruntime.Must(err)
+	return string(encoded)
+}
 
 // appendKept appends what is kept of a message. It reports whether that is a message.
 func (k kept) appendKept(lean, message []byte) ([]byte, bool) {
@@ -74,15 +83,14 @@ func (k kept) appendKept(lean, message []byte) ([]byte, bool) {
 	return lean, true
 }
 
-// appendInside is appendKept for what is inside a field; nil if that is no message. Its length may become smaller, and is written with as many bytes as before, which
-// every reader of protobuf takes.
+// appendInside is appendKept for what is inside a field; nil if that is no message. Its length may become smaller, and is written with as
+// many bytes as before, which every reader of protobuf takes.
 func (k kept) appendInside(lean, field []byte, content int) []byte {
-	begin := len(lean)
+	begin, size := len(lean), protowire.SizeVarint(uint64(len(field)-content))
 	lean, ok := k.appendKept(append(lean, field[:content]...), field[content:])
 	if !ok {
 		return nil
 	}
-	size := protowire.SizeVarint(uint64(len(field) - content))
 	for at, length := begin+content-size, len(lean)-begin-content; at < begin+content; at, length = at+1, length>>7 {
 		lean[at] = byte(length&0x7f) | 0x80
 	}
@@ -104,40 +112,44 @@ func first(message []byte) (number protowire.Number, content, end int) {
 	if tag < 0 {
 		return 0, 0, 0
 	}
+	if wire == protowire.BytesType {
+		length, size := protowire.ConsumeVarint(message[tag:])
+		if content = tag + size; size < 0 || length > uint64(len(message)-content) {
+			return 0, 0, 0
+		}
+		return number, content, content + int(length)
+	}
 	length := protowire.ConsumeFieldValue(number, wire, message[tag:])
 	if length < 0 {
 		return 0, 0, 0
 	}
-	if wire == protowire.BytesType {
-		value, _ := protowire.ConsumeBytes(message[tag:])
-		content = tag + length - len(value)
-	}
-	return number, content, tag + length
+	return number, 0, tag + length
 }
 
 // protobufPrefix begins an object in protobuf, see k8s.io/apimachinery/pkg/runtime/serializer/protobuf.
 var protobufPrefix = []byte("k8s\x00")
 
-// leanPod returns a pod in protobuf, or a list of pods, without what the engine does not look at. It returns anything else, and what is damaged, as it is.
-func leanPod(data []byte) []byte {
+// leanPod cuts out of a pod in protobuf, or a list of pods, what the engine does not look at, in place: data is spent. It returns anything else
+// as it is.
+func leanPod(data []byte) ([]byte, error) {
 	unknown, isProtobuf := bytes.CutPrefix(data, protobufPrefix)
 	if !isProtobuf {
-		return data
+		return data, nil
 	}
-	var kind runtime.TypeMeta
 	number, content, end := first(unknown)
-	if number != typeOfUnknown || kind.Unmarshal(unknown[content:end]) != nil || kind.APIVersion != corev1.SchemeGroupVersion.String() {
-		return data
+	if number != typeOfUnknown || content == 0 {
+		return data, nil
 	}
-	look, isPods := keptOf[kind.Kind]
+	look, isPods := keptOf[string(unknown[content:end])]
 	if !isPods {
-		return data
+		return data, nil
 	}
-	lean, ok := look.appendKept(append(make([]byte, 0, len(data)), protobufPrefix...), unknown)
+	// What is kept never gets ahead of what is read.
+	lean, ok := look.appendKept(data[:len(protobufPrefix)], unknown)
 	if !ok {
-		return data
+		return nil, errors.New("decode pods: the protobuf is damaged")
 	}
-	return lean
+	return lean, nil
 }
 
 // leanSerializer makes watches and lists bring lean pods.
@@ -152,5 +164,9 @@ type leanDecoder struct{ runtime.Decoder }
 
 // Decode implements runtime.Decoder.
 func (d leanDecoder) Decode(data []byte, defaults *schema.GroupVersionKind, into runtime.Object) (runtime.Object, *schema.GroupVersionKind, error) {
-	return d.Decoder.Decode(leanPod(data), defaults, into)
+	lean, err := leanPod(data)
+	if err != nil {
+		return nil, nil, err
+	}
+	return d.Decoder.Decode(lean, defaults, into)
 }

@@ -1,6 +1,7 @@
 package feed
 
 import (
+	"bytes"
 	"testing"
 	"time"
 
@@ -149,7 +150,7 @@ func TestWhatIsNoPodInProtobufIsDecodedAsItIs(t *testing.T) {
 	}
 }
 
-func TestDamagedDataIsLeftToTheDecoder(t *testing.T) {
+func TestDamagedDataIsRefused(t *testing.T) {
 	serializer := rest.CodecFactoryForGeneratedClient(scheme.Scheme, scheme.Codecs)
 	info, _ := runtime.SerializerInfoForMediaType(serializer.SupportedMediaTypes(), runtime.ContentTypeProtobuf)
 	pod := &corev1.Pod{}
@@ -157,7 +158,10 @@ func TestDamagedDataIsLeftToTheDecoder(t *testing.T) {
 	data, err := runtime.Encode(serializer.EncoderForVersion(info.Serializer, corev1.SchemeGroupVersion), pod)
 	require.NoError(t, err)
 	for end := range data {
-		assert.NotPanics(t, func() { leanPod(data[:end]) })
+		assert.NotPanics(t, func() { _, _ = leanPod(bytes.Clone(data[:end])) })
 	}
-	assert.Equal(t, data[:len(data)/2], leanPod(data[:len(data)/2]))
+	_, err = leanPod(bytes.Clone(data[:len(data)/2]))
+	assert.ErrorContains(t, err, "damaged")
+	_, _, err = leanDecoder{}.Decode(data[:len(data)/2], nil, nil)
+	assert.ErrorContains(t, err, "damaged", "the decoder is not asked")
 }
