@@ -25,20 +25,11 @@ func TestHeldPods(t *testing.T) {
 	engine.ApplyPod(two)
 	engine.ApplyPod(three)
 	assert.Equal(t, HeldPods{2, oldest}, engine.HeldPods(), "nothing holds the first group")
-	assert.Zero(t, engine.ReleasedAt(two))
 
 	engine.Tick(time.Unix(1010, 0))
 	ready := makePod("one", "7").Node("n").Condition(corev1.PodReady, corev1.ConditionTrue, "").Obj()
 	engine.ApplyPod(ready)
 	assert.Equal(t, HeldPods{1, oldest}, engine.HeldPods())
-	assert.Equal(t, time.Unix(1010, 0), engine.ReleasedAt(two))
-	assert.Zero(t, engine.ReleasedAt(three))
-
-	engine.Tick(time.Unix(1020, 0))
-	changed := created("two", "8", 900)
-	engine.ApplyPod(changed)
-	assert.Equal(t, time.Unix(1010, 0), engine.ReleasedAt(changed), "a new version of the pod was released when it was")
-	assert.Zero(t, engine.ReleasedAt(ready), "it was never held")
 
 	three = three.DeepCopy()
 	three.DeletionTimestamp, three.ResourceVersion = &metav1.Time{}, "9"

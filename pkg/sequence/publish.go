@@ -2,7 +2,6 @@ package sequence
 
 import (
 	"slices"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -38,7 +37,7 @@ func (k *knowledge) publish(p *pod) verdict {
 	if old != nil && old.Pod == p.Pod && old.places == p.places && slices.Equal(old.needs(), is.needs) {
 		old.opened, old.reason = is.opened, is.reason
 		was := old.held.Swap(is.held)
-		if old.noteRelease(was, is.held, k.now); was || is.held {
+		if was || is.held {
 			old.refused.Store(nil) // its scheduler has to say again why it finds no node
 		}
 		return is
@@ -48,11 +47,9 @@ func (k *knowledge) publish(p *pod) verdict {
 	}
 	p.published.held.Store(is.held)
 	if old != nil && old.UID == p.UID {
-		p.published.releasedAt.Store(old.releasedAt.Load())
 		if !is.held && !old.held.Load() && slices.Equal(old.needs(), is.needs) {
 			p.published.refused.Store(old.refused.Load())
 		}
-		p.published.noteRelease(old.held.Load(), is.held, k.now)
 	}
 	k.published.pods.Store(p.key(), p.published)
 	return is
@@ -90,16 +87,6 @@ func (k *knowledge) publishDomains(tx *transaction) {
 			d.before = d.publish()
 			k.noteReleases(d.domain, d.before)
 		}
-	}
-}
-
-// noteRelease notes whether the pod is held, and was before.
-func (p *publishedPod) noteRelease(was, is bool, now time.Time) {
-	switch {
-	case is:
-		p.releasedAt.Store(0)
-	case was && !now.IsZero():
-		p.releasedAt.Store(now.UnixNano())
 	}
 }
 

@@ -211,13 +211,12 @@ type published struct {
 	existing   existing
 }
 
-// publishedPod is what the engine says of a pod. Readers find all but held and releasedAt as it always was.
+// publishedPod is what the engine says of a pod. Readers find all but held and refused as it always was.
 type publishedPod struct {
 	*inventory.Pod               // the version that it is about
 	places         *[]membership // as of the pod
 	kept           *[]membership // the same
 	held           atomic.Bool
-	releasedAt     atomic.Int64               // when it was held last, in nanoseconds; 0 while it is held, and if it never was. For metrics.
 	refused        atomic.Pointer[noNodeOpen] // nil if it was held since
 
 	// opened and reason are for the engine alone, see verdict.

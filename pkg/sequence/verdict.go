@@ -123,17 +123,6 @@ func (e *Engine) HeldPods() HeldPods {
 	return all
 }
 
-// ReleasedAt returns when this process released a pod that it had held and that has no node yet; zero if it held it at no
-// time. It is for metrics: after a restart nobody knows it any more.
-func (e *Engine) ReleasedAt(object *corev1.Pod) time.Time {
-	if seen, known := e.published.find(object); known && seen.UID == object.UID {
-		if nanos := seen.releasedAt.Load(); nanos != 0 {
-			return time.Unix(0, nanos)
-		}
-	}
-	return time.Time{}
-}
-
 // Lift is what may be lifted from a pod now.
 type Lift struct {
 	UID types.UID

@@ -320,9 +320,6 @@ func TestNoEventLetsAPodPassThatMustWaitBeforeAndAfter(t *testing.T) {
 				if !assert.True(t, engine.Verdict(p).Held, p.Name) {
 					return
 				}
-				if !assert.Zero(t, engine.ReleasedAt(p)) {
-					return
-				}
 				if placements[i] == nil {
 					placements[i] = engine.Placement(p)
 				}

@@ -21,7 +21,6 @@ import (
 	"example.com/podsequence/pkg/definitions"
 	"example.com/podsequence/pkg/feed"
 	"example.com/podsequence/pkg/objectwatch"
-	plugin "example.com/podsequence/pkg/plugins/podsequence"
 	"example.com/podsequence/pkg/podgroupwatch"
 	"example.com/podsequence/pkg/podwriter"
 	"example.com/podsequence/pkg/record"
@@ -46,7 +45,6 @@ var sections = []section{
 			{buildinfo.New(buildinfo.Controller)},
 			feed.Collectors(), servertime.Collectors(), podwriter.Collectors(), record.Collectors(), podgroupwatch.Collectors(), definitions.Collectors(),
 		}},
-	{"podsequence-scheduler", "", [][]prometheus.Collector{plugin.Collectors()}},
 	{"podsequence-controller: PodSequence and ClusterPodSequence", "Only the leading replica counts.",
 		[][]prometheus.Collector{{buildinfo.SchedulerExpected}, podsequence.Collectors(), objectwatch.Collectors()}},
 	{"podsequence-controller: all kinds", "It has samples only while there is a problem.", [][]prometheus.Collector{{census.Problems}}},
@@ -65,7 +63,7 @@ No label has the name of a sequence or a pod. ` + "`podsequence_objects_with_pro
 
 | question | metric |
 |---|---|
-| How long do pods wait after a group is ready? | ` + "`podsequence_event_duration_seconds`" + `, then ` + "`podsequence_release_to_bind_seconds`" + ` |
+| How long do pods wait after a group is ready? | ` + "`podsequence_event_duration_seconds`" + `, then ` + "`scheduler_pod_scheduling_sli_duration_seconds`" + `, from when the queue lets a pod through until it is bound |
 | How long is the queue of the scheduler locked? | ` + "`scheduler_plugin_execution_duration_seconds`" + ` of the plugin ` + "`PodSequence`" + ` and the extension point ` + "`PreEnqueue`" + `; it measures one decision in ten |
 | How many pods are released? | ` + "`podsequence_pod_hold_duration_seconds_count`" + ` |
 | Where does somebody have to look? | ` + "`podsequence_objects_with_problems`" + ` |

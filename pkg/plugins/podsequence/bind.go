@@ -3,7 +3,6 @@ package podsequence
 import (
 	"context"
 	"fmt"
-	"time"
 
 	v1 "k8s.io/api/core/v1"
 	fwk "k8s.io/kube-scheduler/framework"
@@ -17,15 +16,6 @@ import (
 // are sent again a second later.
 const maxBindsAtOnce = 100
 
-// releasedKey is where a binding cycle keeps when its pod was released.
-const releasedKey fwk.StateKey = "Bind" + Name
-
-// released is when a pod was released that had been held.
-type released struct{ time.Time }
-
-// Clone returns the same: nothing in it changes.
-func (r released) Clone() fwk.StateData { return r }
-
 // Bind takes the last look at a pod, and leaves it to the next Bind plugin, usually DefaultBinder, to bind it.
 //
 // A pod that must wait again since PreFilter is refused: nothing touches a bound pod, so this is the last moment at which
@@ -36,7 +26,7 @@ func (r released) Clone() fwk.StateData { return r }
 //
 // Only pods that sequences release wait for a slot of maxBindsAtOnce. Others must not queue behind the release of a sequence. The context
 // is that of the binding cycle, which ends when the pod is bound, or is not, whoever binds it: with it the slot is given back.
-func (pl *PodSequence) Bind(ctx context.Context, state fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
+func (pl *PodSequence) Bind(ctx context.Context, _ fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
 	unbound := *pod // the scheduler has set the node already
 	unbound.Spec.NodeName = ""
 	verdict, status := pl.lastLook(&unbound, node)
@@ -54,7 +44,6 @@ func (pl *PodSequence) Bind(ctx context.Context, state fwk.CycleState, pod *v1.P
 		if _, status := pl.lastLook(&unbound, node); !status.IsSuccess() {
 			return status
 		}
-		state.Write(releasedKey, released{pl.holder.releasedAt(&unbound)}) // the pod's event may come before the answer
 	}
 	return fwk.NewStatus(fwk.Skip)
 }
@@ -67,11 +56,4 @@ func (pl *PodSequence) lastLook(unbound *v1.Pod, node string) (sequence.Verdict,
 		status = openNow(pl.holder.placement(unbound), node)
 	}
 	return verdict, status
-}
-
-// PostBind measures how long it took to bind a pod that was released.
-func (pl *PodSequence) PostBind(_ context.Context, state fwk.CycleState, _ *v1.Pod, _ string) {
-	if data, err := state.Read(releasedKey); err == nil {
-		observeBind(data.(released).Time, time.Now())
-	}
 }

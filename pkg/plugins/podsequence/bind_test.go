@@ -12,8 +12,6 @@ import (
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clienttesting "k8s.io/client-go/testing"
-	"k8s.io/component-base/metrics/legacyregistry"
-	"k8s.io/component-base/metrics/testutil"
 	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
@@ -184,39 +182,6 @@ func TestAPodThatMustWaitSinceItAskedForASlotIsNotBound(t *testing.T) {
 		<-s.holder.binds
 		assert.ErrorContains(t, (<-answer).AsError(), `waiting for group 1/2 "driver-n1" of PodSequence shop/shop`)
 	})
-}
-
-func TestReleasedPodsAreMeasuredWhenTheyAreBound(t *testing.T) {
-	for name, test := range map[string]struct {
-		held bool
-		want uint64
-	}{"a pod that was held": {true, 1}, "a pod that never waited": {false, 0}} {
-		t.Run(name, func(t *testing.T) {
-			s := newStage(t)
-			s.act(s.engine.Tick(time.Now()))
-			s.databaseFirst()
-			app := pod("app", "5").Obj()
-			if test.held {
-				s.act(s.engine.ApplyPod(app))
-			}
-			s.databaseReady("7")
-			s.act(s.engine.ApplyPod(app))
-			before := measured(t)
-			state := framework.NewCycleState()
-			s.binds()
-			require.True(t, s.bind(state, app, "n").IsSuccess())
-			s.Profiles[schedulerName].RunPostBindPlugins(t.Context(), state, app, "n")
-			assert.Equal(t, test.want, measured(t)-before)
-		})
-	}
-}
-
-// measured is how many pods were measured so far.
-func measured(t *testing.T) uint64 {
-	t.Helper()
-	histogram, err := testutil.GetHistogramVecFromGatherer(legacyregistry.DefaultGatherer, "podsequence_release_to_bind_seconds", nil)
-	require.NoError(t, err)
-	return histogram.GetAggregatedSampleCount()
 }
 
 func TestFailureToBindIsReported(t *testing.T) {

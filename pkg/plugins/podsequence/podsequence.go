@@ -32,7 +32,6 @@ var (
 	_ fwk.FilterPlugin        = &PodSequence{}
 	_ fwk.ReservePlugin       = &PodSequence{}
 	_ fwk.BindPlugin          = &PodSequence{}
-	_ fwk.PostBindPlugin      = &PodSequence{}
 	_ fwk.SignPlugin          = &PodSequence{}
 )
 
