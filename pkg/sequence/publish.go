@@ -114,20 +114,15 @@ func (s *sequence) publishedOn(name string) placement.Standing {
 }
 
 // differsOn returns the first group that pods of this one wait for and that is for a node as its labels are here, and is not as they are
-// known, or the other way round.
+// known, or the other way round; the first of all if this is another node than the known one of that name.
 func (s *sequence) differsOn(object *corev1.Node, group int) (differs int, any bool) {
-	var known *node
+	known := s.knowledge.published.node(object.Name)
+	if known == nil {
+		return 0, false // nothing is open there
+	}
 	for i := range s.groups[group].Awaited.All() {
 		g := s.groups[i]
-		if g.NodeSelector == nil {
-			continue
-		}
-		if known == nil {
-			if known = s.knowledge.published.node(object.Name); known == nil {
-				return 0, false // nothing is open there
-			}
-		}
-		if g.AppliesTo(object.Labels) != g.AppliesTo(known.Object.Labels) {
+		if object.UID != known.Object.UID || g.AppliesTo(object.Labels) != g.AppliesTo(known.Object.Labels) {
 			return i, true
 		}
 	}

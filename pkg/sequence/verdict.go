@@ -231,9 +231,10 @@ func (p *Placement) open(needs []membership, node string) report.Decision {
 	return report.Decision{}
 }
 
-// OpenAs is Open for a node as the caller knows it. The node is closed if a group that the pod waits for is for nodes with its labels, and
-// not for those with the labels that the engine knows, or the other way round: one of two watches is behind. Nobody may come to release
-// the pod then, for to the engine the node may stay open all the time: the caller has to ask again.
+// OpenAs is Open for a node as the caller knows it. The node is closed if it is another one than the engine knows by this name, or if a group
+// that the pod waits for is for nodes with its labels, and not for those with the labels that the engine knows, or the other way round: one of
+// two watches is behind. Nobody may come to release the pod then, for to the engine the node may stay open all the time: the caller has to ask
+// again.
 func (p *Placement) OpenAs(node *corev1.Node) (decision report.Decision, again bool) {
 	needs := p.needsNow()
 	if d := p.open(needs, node.Name); d.Held {
@@ -243,7 +244,7 @@ func (p *Placement) OpenAs(node *corev1.Node) (decision report.Decision, again b
 		if group, differs := m.sequence.differsOn(node, m.group); differs {
 			d := m.heldOn(node.Name)
 			d.Group, d.Title = group, m.sequence.groups[group].Title
-			d.Need.Lacks = "labels of the node have just changed"
+			d.Need.Lacks = "labels of the node have just changed, or it has been replaced"
 			return d, true
 		}
 	}

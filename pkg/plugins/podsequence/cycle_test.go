@@ -345,3 +345,54 @@ func TestAPodIsTriedAgainThoughNoNodeIsOpen(t *testing.T) {
 		})
 	}
 }
+
+// The driver ran on the node that had this name before.
+func TestANodeOfWhichTheSchedulerKnowsThatItIsAnotherOneIsNotOpen(t *testing.T) {
+	s := newStage(t)
+	s.nodes("n1")
+	node := st.MakeNode().Name("n1").UID("another").Label(v1.LabelHostname, "n1").
+		Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "4", v1.ResourcePods: "10"}).Obj()
+	node.ResourceVersion, node.CreationTimestamp = "6", metav1.Now()
+	s.Cache.RemoveNode(klog.FromContext(s.Context()), st.MakeNode().Name("n1").Obj())
+	s.Cache.AddNode(klog.FromContext(s.Context()), node) // which the engine has not been told
+	app := pod("app", "5").Label("tier", "app").Obj()
+	s.act(s.engine.ApplyPod(app))
+	s.deliver(app)
+	require.Equal(t, []string{"app"}, s.active())
+	bindings := s.binds()
+	assert.ErrorContains(t, s.tryOne().AsError(), `node(s) waiting for group 1/2 "Driver" of PodSequence shop/storage`)
+	assert.Empty(t, bindings)
+	s.act(s.engine.ApplyNode(node))
+	s.driver("n1", "7", v1.ConditionTrue)
+	s.comesBack(app)
+}
+
+// The driver is ready, so that to the engine the node is open to the application with and without the label.
+func TestANodeThatComesWithNewLabelsBringsPodsBackThoughNothingOpens(t *testing.T) {
+	s := newStage(t)
+	s.act(s.engine.ApplySequence(MakeSequence("shop", "storage").UID("storage").
+		Label("Driver", "tier", "driver").NodeSelector("gpu", "yes").Label("Application", "tier", "app").NodeScope().Obj()))
+	newNode := func(name string) *v1.Node {
+		node := st.MakeNode().Name(name).Label(v1.LabelHostname, name).Label("gpu", "yes").
+			Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "4", v1.ResourcePods: "10"}).Obj()
+		node.ResourceVersion = "1"
+		s.act(s.engine.ApplyNode(node))
+		return node
+	}
+	node := newNode("n1") // of which the scheduler does not know yet
+	s.driver("n1", "2", v1.ConditionTrue)
+	s.Cache.AddNode(klog.FromContext(s.Context()), newNode("n2"))
+	app := pod("app", "5").Label("tier", "app").Obj()
+	s.act(s.engine.ApplyPod(app))
+	s.deliver(app)
+	assert.ErrorContains(t, s.tryOne().AsError(), `1 node(s) waiting for group 1/2 "Driver" of PodSequence shop/storage`)
+	require.Len(t, s.queue.UnschedulablePods(), 1)
+
+	relabelled := node.DeepCopy()
+	delete(relabelled.Labels, "gpu")
+	relabelled.ResourceVersion = "6"
+	s.Cache.AddNode(klog.FromContext(s.Context()), relabelled)
+	s.queue.MoveAllToActiveOrBackoffQueue(klog.FromContext(s.Context()), fwk.ClusterEvent{Resource: fwk.Node, ActionType: fwk.Add}, nil, relabelled, nil)
+	s.act(s.engine.ApplyNode(relabelled))
+	s.comesBack(app)
+}

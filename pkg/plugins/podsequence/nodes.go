@@ -107,12 +107,12 @@ func openNow(found *sequence.Placement, node string) *fwk.Status {
 	return nil
 }
 
-// mayUse reports whether the node is one of those that are open to a pod that is kept from others.
+// mayUse reports whether the node is one of those that are open to a pod that is kept from others, or may be: see OpenAs.
 func (h *holder) mayUse(pod *v1.Pod, node *v1.Node) bool {
 	found := h.placement(pod)
 	if found == nil {
 		return false
 	}
-	d, _ := found.OpenAs(node)
-	return !d.Held
+	d, again := found.OpenAs(node)
+	return !d.Held || again
 }
