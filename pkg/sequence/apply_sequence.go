@@ -184,9 +184,6 @@ func (k *knowledge) unregister(s *sequence, tx *transaction) {
 // restoreFromStatus takes from status what cannot be seen in the world any more.
 func (s *sequence) restoreFromStatus() {
 	if s.PerNode {
-		if s.record(0).ReleasedAt != nil {
-			s.firstReleased.Store(true)
-		}
 		s.nodeRecords = map[string]*v1alpha1.NodeStatus{}
 		for i := range s.object.Status.NodeStatus {
 			node := &s.object.Status.NodeStatus[i]
@@ -194,6 +191,9 @@ func (s *sequence) restoreFromStatus() {
 			if !s.refused() && s.knowledge.nodes.byName[node.NodeName] != nil {
 				s.domainAt(node.NodeName).restoreFromRecord(node)
 			}
+		}
+		if s.record(0).ReleasedAt != nil {
+			s.firstReleased.Store(true) // last: the domains above begin with what has been published of them
 		}
 		return
 	}

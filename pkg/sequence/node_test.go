@@ -2,9 +2,11 @@ package sequence
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
@@ -65,4 +67,32 @@ func host(label, version string) *corev1.Node {
 	node := fleetNode(0, version)
 	node.Labels[corev1.LabelHostname] = label
 	return node
+}
+
+func TestStatusThatSaysThatTheFirstGroupHadBeenReleasedReleasesItOnNodes(t *testing.T) {
+	for name, listed := range map[string]bool{"node in status": true, "not": false} {
+		t.Run(name, func(t *testing.T) {
+			engine := newEngine()
+			engine.Tick(time.Unix(1_700_000_000, 0))
+			engine.ApplyNode(fleetNode(0, "1"))
+			ps := MakeSequence(oracleNamespace, "shop").UID("shop").NodeScope().Label("Driver", "app", "driver").Label("App", "tier", "app").Obj()
+			ps.Spec.Suspend = true
+			ps.ResourceVersion = "2"
+			engine.ApplySequence(ps)
+			p := makePod("driver", "3").UID("driver").Label("app", "driver").NodeAffinityIn("metadata.name", []string{"node-0"}, st.NodeSelectorTypeMatchFields).Obj()
+			engine.ApplyPod(p)
+			assert.True(t, engine.Verdict(p).Held)
+			next := ps.DeepCopy()
+			next.ResourceVersion = "4"
+			at := metav1.Unix(1_700_000_000, 0)
+			next.Status.Groups = []v1alpha1.GroupStatus{{Name: "Driver", ReleasedAt: &at, Hash: engine.sequences[shopKey].Groups[0].Hash}, {Name: "App"}}
+			if listed {
+				next.Status.NodeStatus = []v1alpha1.NodeStatus{{NodeName: "node-0", Phase: "InProgress"}}
+			}
+			changes := engine.ApplySequence(next)
+			assert.False(t, engine.Decide(p).Held, "Decide: %s", engine.Decide(p).Message())
+			assert.False(t, engine.Verdict(p).Held)
+			assert.Len(t, changes.Released, 1)
+		})
+	}
 }
