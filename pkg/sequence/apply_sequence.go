@@ -201,7 +201,7 @@ func (s *sequence) restoreFromStatus() {
 	for i := range s.groups {
 		record := s.record(i)
 		s.groups[i].failuresOverAt = latest(s.groups[i].failuresOverAt, s.FailuresOverAt(&s.object.Status, i))
-		if record.ReleasedAt != nil && s.Suspended {
+		if record.ReleasedAt != nil && s.Suspended && !s.suspendedSeen {
 			d.ReleasedBefore |= s.groups[i].Predecessors
 			d.ReleasedBefore.Add(i)
 		}
@@ -229,6 +229,7 @@ func (s *sequence) inheritProgress(old *sequence, k *knowledge) {
 	if old.firstReleased.Load() || !old.Suspended {
 		s.firstReleased.Store(true)
 	}
+	s.suspendedSeen = s.Suspended && (old.suspendedSeen || !old.Suspended)
 	now, same := k.now.Truncate(time.Second), s.SameGroups(old.Sequence)
 	for i, g := range s.groups {
 		if same[i] < 0 {

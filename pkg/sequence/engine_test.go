@@ -339,3 +339,36 @@ func TestStatusTimes(t *testing.T) {
 		})
 	}
 }
+
+// What was held when the sequence was suspended stays held, though status has not said so yet.
+func TestASuspensionReleasesNothingThatWasHeldAgain(t *testing.T) {
+	hash := func() string {
+		e := newEngine()
+		e.ApplySequence(shop().Obj())
+		return e.sequences[shopKey].groups[1].Hash
+	}()
+	released := metav1.NewTime(ripeAt)
+	stale := func(version string, generation int64) *SequenceWrapper {
+		s := shop().Mode(v1alpha1.Continuous)
+		s.ResourceVersion, s.PodSequence.Generation = version, generation
+		s.Status.Groups = []v1alpha1.GroupStatus{{}, {Hash: hash, ReleasedAt: &released}}
+		return s
+	}
+	ready := func(version string) *corev1.Pod { return readyPod(oracleNamespace, "one", "", version) }
+	e := newEngine()
+	e.Tick(ripeAt)
+	e.ApplyPod(ready("1"))
+	e.ApplyPod(makePod("two", "1").Obj())
+	e.ApplySequence(stale("2", 1).Obj())
+	require.False(t, e.Decide(makePod("two", "1").Obj()).Held)
+	e.ApplyPod(makePod("one", "3").Node("node").Obj())
+	require.True(t, e.Decide(makePod("two", "1").Obj()).Held)
+	suspended := stale("4", 2)
+	suspended.Spec.Suspend = true
+	e.ApplySequence(suspended.Obj())
+	e.ApplyPod(ready("5"))
+	assert.True(t, e.Decide(makePod("two", "1").Obj()).Held)
+	r, ok := e.Report(shopKey)
+	require.True(t, ok)
+	assert.Nil(t, r.Status(suspended.Obj(), ripeAt).Groups[1].ReleasedAt, "a restart must not find it released")
+}

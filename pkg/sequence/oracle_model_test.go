@@ -112,7 +112,9 @@ type memory struct {
 	// suspended reports whether it was when last looked at, and released what had been released when it became so. begun
 	// reports whether group 0 was ever released.
 	suspended, begun bool
-	released         sets.Set[place]
+	// witnessed reports that it became so between two looks, and looked that there was one.
+	witnessed, looked bool
+	released          sets.Set[place]
 	// resumed is when a suspension was lifted.
 	resumed time.Time
 

@@ -161,8 +161,9 @@ func (o *oracle) second() time.Time { return o.now.Truncate(time.Second) }
 func (o *oracle) suspend(v *view) {
 	m := v.memory
 	if v.Spec.Suspend && !m.suspended {
-		m.released = m.reached
+		m.released, m.witnessed = m.reached, m.looked
 	}
+	m.witnessed, m.looked = m.witnessed && v.Spec.Suspend, true
 	// Of a group that an edit has made another one nothing is kept, though a later edit makes it what it was.
 	maps.DeleteFunc(m.released, func(at place, _ sets.Empty) bool { _, is := m.watched[at]; return !is })
 	if !v.Spec.Suspend && m.suspended {
@@ -179,7 +180,7 @@ func (o *oracle) suspend(v *view) {
 		}
 		c.suspended = v.Spec.Suspend
 		for i := range c.groups {
-			if o.record(v, c, i).ReleasedAt != nil {
+			if o.record(v, c, i).ReleasedAt != nil && !m.witnessed { // else what was released is known, and status may be older
 				released.Insert(i)
 			}
 		}

@@ -160,7 +160,9 @@ type workload struct {
 type nodes struct {
 	byName map[string]*node
 	hosts  map[string]map[string]struct{} // names of nodes by host name
-	listed bool                           // a list has said which nodes there are: others do not exist
+	// changedAs is the version with which one last came: pods may count that are bound to it.
+	changedAs string
+	listed    bool // a list has said which nodes there are: others do not exist
 	// pods are those that have a node, which may not be known, and have not ended, by the name of the node.
 	pods lists[string, *pod]
 }
@@ -213,6 +215,8 @@ type sequence struct {
 	registeredIn uint64
 	// resumedSeen is when a suspension was lifted, as the engine saw it; zero if it saw none.
 	resumedSeen time.Time
+	// suspendedSeen reports that the engine saw its suspension begin, and so knows better than status what had been released.
+	suspendedSeen bool
 	// opens counts what may have changed to which of its groups some node is open, see Placement.Open.
 	opens atomic.Uint64
 	// untried are the groups of which pods were not tried when a node opened to them, and retry is when they are: see tryOn.

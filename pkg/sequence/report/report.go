@@ -87,6 +87,8 @@ type Group struct {
 	// Current that all it waits for is passed, and it is not, and Skipped that no group waits for it. Passed and Current are of
 	// the whole cluster, or of one node.
 	Released, Passed, Current, Skipped bool
+	// ReleasedBefore reports that it is released, or had been when the sequence was suspended.
+	ReleasedBefore bool
 	// Awaited reports, for scope Node, that it is not passed on some node, for instance while its wait is not over.
 	Awaited bool
 	// ReleasedAt, SatisfiedAt and PassedAt are when that came about, by the API server's clock as far as it tells; zero

@@ -213,7 +213,7 @@ func (r Report) groupStatuses(ps *v1alpha1.PodSequence, now time.Time) []v1alpha
 		status.ReleasedAt = before.ReleasedAt
 		switch {
 		case r.PerNode && i > 0: // each node has its own
-		case !r.PerNode && !g.Released && !r.Suspended && !r.Refused:
+		case !r.PerNode && !g.Released && !g.ReleasedBefore && !r.Refused:
 			status.ReleasedAt = nil // it is held again
 		case g.Released && (status.ReleasedAt == nil || (r.Continuous && !r.PerNode)):
 			status.ReleasedAt = known(g.ReleasedAt, now)
