@@ -73,6 +73,7 @@ func (k *knowledge) applyNode(object *corev1.Node, tx *transaction) {
 		}
 	}
 	if old == nil || old.Object.UID != view.Object.UID {
+		k.nodes.changedAs = inventory.Newest(k.nodes.changedAs, view.ResourceVersion)
 		k.recountOnNode(view.Name, tx)
 	}
 	tx.pins = append(tx.pins, changedPin{Pin: inventory.Pin{Host: view.Hostname()}, added: old == nil || old.Hostname() != view.Hostname()})

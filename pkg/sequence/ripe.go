@@ -16,9 +16,9 @@ import (
 // watches of pods and of workloads are not in step. So whoever records a pass first looks at what the group counts with reads that go to
 // etcd, and records it only if the engine, asked once more, still goes by the same.
 //
-// That is enough for pods, too, as long as their watch has brought something that is newer than the sequence, and than each workload became
-// what counts of it: then the pods are known as of a moment at which these were as they are. Else the pods are looked at as well. So are those
-// of a group that time has completed: had one of them broken meanwhile, a watch that is late would not have said so yet.
+// That is enough for pods, too, as long as their watch has brought something that is newer than the sequence, than the newest node, and than
+// each workload became what counts of it: then the pods are known as of a moment at which these were as they are. Else the pods are looked at
+// as well. So are those of a group that time has completed: had one of them broken meanwhile, a watch that is late would not have said so yet.
 
 // Ripe are the passes that a sequence has come to and that its status does not record yet, and what to look at before they are recorded.
 type Ripe struct {
@@ -30,8 +30,8 @@ type Ripe struct {
 	Passes map[string]v1alpha1.GroupPass
 	// Workloads are all that the groups count, sorted.
 	Workloads []inventory.WorkloadKey
-	// PodNamespaces are those whose pods must be looked at, too, sorted, because the pods that are known may be older than a workload, or
-	// than the end of a wait.
+	// PodNamespaces are those whose pods must be looked at, too, sorted, because the pods that are known may be older than a workload,
+	// than a node, or than the end of a wait.
 	PodNamespaces []string
 }
 
@@ -47,8 +47,11 @@ type Looked struct {
 func (e *Engine) Ripe(key types.NamespacedName) (ripe Ripe, ok bool) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
+	return e.ripe(key)
+}
 
-	s := e.sequences[key]
+func (k *knowledge) ripe(key types.NamespacedName) (ripe Ripe, ok bool) {
+	s := k.sequences[key]
 	if s == nil || s.nodeless.Ripe == 0 {
 		return Ripe{}, false
 	}
@@ -62,8 +65,8 @@ func (e *Engine) Ripe(key types.NamespacedName) (ripe Ripe, ok bool) {
 		if d.TimedOutRipe.Has(i) {
 			continue // whatever it counts
 		}
-		pods := e.unseen.newest()
-		if inventory.Behind(pods, s.changedAs) || d.waitsForTime(i) {
+		pods := k.unseen.newest()
+		if inventory.Behind(pods, inventory.Newest(s.changedAs, k.nodes.changedAs)) || d.waitsForTime(i) {
 			maps.Copy(namespaces, s.groups[i].namespaces)
 		}
 		for demand := range s.groups[i].demands {
@@ -102,16 +105,13 @@ func (e *Engine) Agrees(ripe Ripe, looked Looked) bool {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 
+	now, _ := e.ripe(ripe.Key) // who would look now may have to look at more
 	s := e.sequences[ripe.Key]
-	if s == nil || s.UID != ripe.UID {
+	if now.UID != ripe.UID || slices.ContainsFunc(now.PodNamespaces, func(name string) bool { return !slices.Contains(ripe.PodNamespaces, name) }) {
 		return false
 	}
-	still := map[string]struct{}{}
-	for i := range s.nodeless.Ripe.All() {
-		still[s.groups[i].Hash] = struct{}{}
-	}
 	for hash := range ripe.Passes {
-		if _, is := still[hash]; !is {
+		if _, still := now.Passes[hash]; !still {
 			return false
 		}
 	}

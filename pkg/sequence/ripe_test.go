@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/inventory"
@@ -387,4 +388,41 @@ func TestAGroupThatWasNotPassedIsNotCompleteOnceItsJobsAreGone(t *testing.T) {
 	e.RemoveWorkload(second)
 	_, ok = e.Ripe(tiersKey)
 	assert.False(t, ok)
+}
+
+// While the workloads were read, one wanted more pods for a moment. The pods that are known are from before that.
+func TestAPassIsNotRecordedByPodsOlderThanAChangeOfAWorkloadDuringTheLook(t *testing.T) {
+	e := unrecorded(ripeAt)
+	e.ApplyWorkload(set("db", "5", 1))
+	e.ApplyPod(podOfSet("db", "8"))
+	e.ApplySequence(twoTiers().Obj())
+	ripe, ok := e.Ripe(tiersKey)
+	require.True(t, ok)
+	require.Empty(t, ripe.PodNamespaces)
+	e.ApplyWorkload(set("db", "7", 2)) // before its first pod was ready; the watch of StatefulSets was behind
+	_, ok = e.Ripe(tiersKey)
+	require.False(t, ok)
+	e.ApplyWorkload(set("db", "10", 1)) // at 9 the pod has broken, which no watch has brought yet
+	assert.False(t, e.Agrees(ripe, Looked{Workloads: []metav1.Object{set("db", "10", 1)}}))
+}
+
+// A node was deleted and made again, and the pod that ran there was deleted in between: the watch of pods has not brought that yet.
+func TestPodsAreLookedAtIfTheirNodeCameBackLater(t *testing.T) {
+	e := unrecorded(ripeAt)
+	n := st.MakeNode().Name("node").UID("first").Obj()
+	n.ResourceVersion = "3"
+	e.ReplaceNodes([]*corev1.Node{n}, "3")
+	e.ApplyWorkload(set("db", "4", 1))
+	e.ApplyPod(podOfSet("db", "8"))
+	e.RemoveNode("node")
+	e.ApplySequence(twoTiers().Obj())
+	_, ok := e.Ripe(tiersKey)
+	require.False(t, ok, "its node is gone")
+	again := st.MakeNode().Name("node").UID("second").Obj()
+	again.ResourceVersion = "12"
+	e.ApplyNode(again) // at 11 its pod was deleted
+	ripe, ok := e.Ripe(tiersKey)
+	require.True(t, ok)
+	assert.Equal(t, []string{oracleNamespace}, ripe.PodNamespaces)
+	assert.False(t, e.Agrees(ripe, Looked{Workloads: []metav1.Object{set("db", "4", 1)}}))
 }
