@@ -19,7 +19,6 @@ import (
 type surroundings struct {
 	coordinations []v1.DeploymentCoordination // sorted by name
 	deployments   []appsv1.Deployment         // sorted by name, without those that are being deleted
-	terminating   []types.UID                 // of Deployments that are being deleted
 }
 
 func (r *reconciler) surroundings(ctx context.Context, namespace string) (surroundings, error) {
@@ -33,12 +32,7 @@ func (r *reconciler) surroundings(ctx context.Context, namespace string) (surrou
 	}
 	s := surroundings{coordinations: coordinations.Items}
 	slices.SortFunc(s.coordinations, func(a, b v1.DeploymentCoordination) int { return cmp.Compare(a.Name, b.Name) })
-	s.deployments = slices.DeleteFunc(deployments.Items, func(d appsv1.Deployment) bool {
-		if d.DeletionTimestamp != nil {
-			s.terminating = append(s.terminating, d.UID)
-		}
-		return d.DeletionTimestamp != nil
-	})
+	s.deployments = slices.DeleteFunc(deployments.Items, func(d appsv1.Deployment) bool { return d.DeletionTimestamp != nil })
 	slices.SortFunc(s.deployments, func(a, b appsv1.Deployment) int { return cmp.Compare(a.Name, b.Name) })
 	return s, nil
 }

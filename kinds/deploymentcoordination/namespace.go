@@ -118,7 +118,7 @@ func (n *namespaces) leave(name string) {
 
 // keep forgets the objects that do not exist any more.
 func (n *namespace) keep(around surroundings) {
-	exists := sets.New(around.terminating...)
+	exists := sets.New[types.UID]()
 	for i := range around.coordinations {
 		exists.Insert(around.coordinations[i].UID)
 	}

@@ -10,9 +10,11 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "example.com/podsequence/apis/apps/v1"
 )
@@ -121,6 +123,54 @@ func TestWhatSomebodyUnpausesBeforeItsTurnIsPausedAgain(t *testing.T) {
 			}
 			assert.False(t, w.status().DeploymentStates[1].Resumed)
 			assert.Equal(t, 3, sent(recorder)[v1.ReasonPauseReverted], "the recorder counts those that are alike")
+		})
+	}
+}
+
+// What is left of a coordination that is gone waits for another to come for it. What happens meanwhile must not have the namespace looked
+// at without an end.
+func TestANamespaceIsNotLookedAtWithoutAnEndForWhatItCannotRelease(t *testing.T) {
+	for name, happens := range map[string]func(c *crowd, live *shelf){
+		"Deployments that are being deleted": func(c *crowd, _ *shelf) {
+			for i := range 2 {
+				c.deployments["shop"][i].DeletionTimestamp = at(0)
+			}
+		},
+		"a cache that lags": func(_ *crowd, live *shelf) { live.fill("shop", 2, 0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, live := newCrowd(t), newCrowd(t).shelf
+			c.fill("shop", 1, 2)
+			c.coordinations["shop"][0].Name = "other"
+			c.coordinations["shop"][0].Spec.LabelSelector.MatchLabels["app"] = "other"
+			gone := coordination("")
+			c.coordinations["shop"] = append(c.coordinations["shop"], *gone)
+			live.coordinations["shop"] = c.coordinations["shop"][:1]
+			c.live = live
+			for i := range c.deployments["shop"] {
+				held(&Member{Deployment: &c.deployments["shop"][i]})
+				c.change("shop", i)
+			}
+			c.settle("shop")
+			c.coordinations["shop"] = c.coordinations["shop"][:1]
+			live.coordinations["shop"] = c.coordinations["shop"]
+			c.event(ofCoordination, gone)
+			c.settle("shop")
+
+			happens(c, live)
+			c.event(ofDeployment, &c.deployments["shop"][0])
+			c.clock.SetTime(c.clock.Now().Add(handOver))
+			live.requests = 0
+			looks := 1
+			for ; looks < 50; looks++ {
+				result, err := c.Reconcile(t.Context(), reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "shop"}})
+				require.NoError(t, err)
+				if result.RequeueAfter != time.Nanosecond {
+					break
+				}
+			}
+			assert.Less(t, looks, 5)
+			assert.Less(t, live.requests, 5, "requests to the API server")
 		})
 	}
 }

@@ -116,8 +116,11 @@ func (t *turn) release(ctx context.Context) {
 			continue
 		case t.out():
 			t.again[d.UID] = now
-		case !outdated && !now.Before(t.again[d.UID]):
+		case !now.Before(t.again[d.UID]):
 			delete(t.again, d.UID)
+			if outdated {
+				break // the event leads back here
+			}
 			released, err := t.releaseOne(ctx, d)
 			if released {
 				continue
