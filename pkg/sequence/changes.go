@@ -24,6 +24,8 @@ type Changes struct {
 	Advanced []types.NamespacedName
 	// Ripe are the sequences with passes that are to be recorded, see Engine.Ripe.
 	Ripe []types.NamespacedName
+	// Requiring are the namespaces that require a sequence from now on, or require none any more.
+	Requiring []string
 }
 
 // Release is a pod that may be scheduled.
@@ -43,7 +45,7 @@ type Release struct {
 // Empty reports whether nothing was brought about.
 func (c *Changes) Empty() bool {
 	return len(c.Released) == 0 && len(c.Sequences) == 0 && len(c.Held) == 0 && len(c.Nominated) == 0 &&
-		len(c.Advanced) == 0 && len(c.Ripe) == 0
+		len(c.Advanced) == 0 && len(c.Ripe) == 0 && len(c.Requiring) == 0
 }
 
 func (c *Changes) touch(key types.NamespacedName) {

@@ -152,6 +152,7 @@ func (k *knowledge) markNamingDirty(key types.NamespacedName, tx *transaction) {
 
 // markUnselectedDirty marks for re-evaluation the pods of a namespace that no sequence selects.
 func (k *knowledge) markUnselectedDirty(namespace string, tx *transaction) {
+	tx.requiring = append(tx.requiring, namespace)
 	for _, p := range k.namespaces.pods(namespace) {
 		if !p.Bound() && len(p.memberships()) == 0 {
 			tx.dirtyPods = append(tx.dirtyPods, p)

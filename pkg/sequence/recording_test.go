@@ -146,6 +146,7 @@ func (c Changes) with(next Changes) Changes {
 	}
 	c.Advanced = append(slices.Clone(c.Advanced), next.Advanced...)
 	c.Ripe = append(slices.Clone(c.Ripe), next.Ripe...)
+	c.Requiring = append(slices.Clone(c.Requiring), next.Requiring...)
 	return c
 }
 

@@ -7,7 +7,7 @@ import "time"
 // Pods come last: a pod may be in several sequences, and who reads that it is released must find the nodes open to which it may
 // be scheduled. Whether they are looked at in this order or that makes no difference.
 func (k *knowledge) settle(tx *transaction) Changes {
-	var changes Changes
+	changes := Changes{Requiring: tx.requiring}
 	k.settleSums(tx)
 	for _, key := range tx.edited {
 		changes.touch(key)

@@ -33,6 +33,8 @@ type transaction struct {
 	strayed []types.NamespacedName
 	// edited are sequences whose waiting pods may wait for something else though no group was passed.
 	edited []types.NamespacedName
+	// requiring are namespaces of which it changed whether they require a sequence.
+	requiring []string
 }
 
 // dirtyDomain is a domain, and how far it was before the transaction as of when it is published anew.

@@ -89,7 +89,7 @@ func (d *dispatcher) dispatch(changes sequence.Changes) {
 		d.again(key)
 	}
 	if d.targets != nil {
-		d.targets.tell(changes.Sequences)
+		d.targets.tell(changes.Sequences, changes.Requiring...)
 	}
 	for _, key := range changes.Ripe {
 		d.recorder.Record(key)

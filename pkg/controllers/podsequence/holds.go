@@ -63,9 +63,9 @@ func newTargets(engine targetSource, changed func(namespace string)) *targets {
 	return &targets{engine: engine, changed: changed, foreignTargets: map[types.NamespacedName][]string{}}
 }
 
-// tell passes on the namespaces of these sequences, those included where their pods lived before.
-func (t *targets) tell(sequences sets.Set[types.NamespacedName]) {
-	namespaces := sets.New[string]()
+// tell passes on the namespaces of these sequences, those included where their pods lived before, and others.
+func (t *targets) tell(sequences sets.Set[types.NamespacedName], others ...string) {
+	namespaces := sets.New(others...)
 	for key := range sequences {
 		namespaces.Insert(t.foreignTargets[key]...)
 		delete(t.foreignTargets, key)

@@ -1,15 +1,19 @@
 package podsequence
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence"
 	. "example.com/podsequence/test/harness/builders"
 )
@@ -91,4 +95,44 @@ func TestNothingIsHeldBeforeEverythingIsKnown(t *testing.T) {
 	hold, known = holds.WouldHold(pod)
 	assert.True(t, known)
 	assert.True(t, hold.Held())
+}
+
+// A queued workload and a paused Deployment have no pods whose events would tell.
+func TestANamespaceThatChangesIsAChangedHold(t *testing.T) {
+	namespace := func(version string, edit func(*corev1.Namespace)) *corev1.Namespace {
+		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "shop", ResourceVersion: version}}
+		edit(ns)
+		return ns
+	}
+	for name, edit := range map[string]func(*corev1.Namespace){
+		"it requires a sequence": func(ns *corev1.Namespace) {
+			ns.Annotations = map[string]string{v1alpha1.RequireSequenceAnnotation: v1alpha1.RequireSequence}
+		},
+		"a sequence selects it": func(ns *corev1.Namespace) { ns.Labels = map[string]string{"team": "red"} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			engine := sequence.NewEngine(sequence.Config{SchedulerNames: []string{"podsequence-scheduler"}})
+			var got []string
+			d := &dispatcher{queue: newQueue(), targets: newTargets(engine, func(namespace string) { got = append(got, namespace) })}
+			labelled := func(key, value string) *v1alpha1.LabelSelector {
+				return &v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{key: v1alpha1.LabelValue(value)}}
+			}
+			cluster := &v1alpha1.ClusterPodSequence{ObjectMeta: metav1.ObjectMeta{Name: "all", UID: "all", ResourceVersion: "1", Generation: 1}}
+			for _, app := range []string{"db", "api"} {
+				cluster.Spec.PodGroups = append(cluster.Spec.PodGroups, v1alpha1.ClusterPodGroup{
+					NamespaceSelector: labelled("team", "red"), PodGroup: v1alpha1.PodGroup{Name: app, PodSelector: labelled("app", app)},
+				})
+			}
+			d.dispatch(engine.ApplyClusterSequence(cluster))
+			plain, changed := func(*corev1.Namespace) {}, edit
+			d.dispatch(engine.ApplyNamespace(namespace("1", plain)))
+			pod := st.MakePod().Namespace("shop").Name("").SchedulerName("podsequence-scheduler").Label("app", "api").Obj()
+			for i, edit := range []func(*corev1.Namespace){changed, plain} {
+				got = nil
+				d.dispatch(engine.ApplyNamespace(namespace(fmt.Sprint(i+2), edit)))
+				assert.Equal(t, i == 0, engine.WouldHold(pod).Held())
+				assert.Contains(t, got, "shop")
+			}
+		})
+	}
 }
