@@ -54,7 +54,7 @@ func (k *knowledge) removeNamespace(namespace string, tx *transaction) {
 	if k.published.existing.requires(namespace) {
 		k.markUnselectedDirty(namespace, tx)
 	}
-	k.published.existing.forgetNamespace(namespace)
+	k.published.existing.namespaces.Delete(namespace)
 	k.recheckConsents(k.consents.foreign[namespace], tx)
 	k.updateGroupsIn(namespace, tx)
 }

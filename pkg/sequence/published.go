@@ -127,10 +127,6 @@ func (x *existing) setNamespace(name string, required bool) bool {
 	return required != (known && was.(bool))
 }
 
-func (x *existing) forgetNamespace(name string) {
-	x.namespaces.Delete(name)
-}
-
 // add notes a pod. One that an event must have brought by now is either known or gone, and would never be taken out again.
 func (u *unseenPods) add(uid types.UID, version string) {
 	u.mu.Lock()

@@ -31,7 +31,8 @@ type world struct {
 
 func newWorld() world {
 	return world{
-		namespaces: namespaces{}, consents: newConsents(), workloads: newWorkloads(), nodes: newNodes(),
+		namespaces: namespaces{}, workloads: newWorkloads(), nodes: newNodes(),
+		consents:  consents{facts: map[string]namespaceFacts{}, foreign: map[string]map[*sequence]struct{}{}},
 		sequences: map[types.NamespacedName]*sequence{}, perNode: map[*sequence]struct{}{}, selectors: map[*sequence]struct{}{},
 	}
 }
@@ -69,13 +70,6 @@ type namespaceFacts struct {
 	version string
 	// going reports that the namespace is being deleted, and with it, one after the other, all that is in it.
 	going bool
-}
-
-func newConsents() consents {
-	return consents{
-		facts:   map[string]namespaceFacts{},
-		foreign: map[string]map[*sequence]struct{}{},
-	}
 }
 
 // pod is a pod, and what it is to the engine. What it points to is shared: with other pods, and with who reads what is published.

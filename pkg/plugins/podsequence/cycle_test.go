@@ -353,7 +353,7 @@ func TestANodeOfWhichTheSchedulerKnowsThatItIsAnotherOneIsNotOpen(t *testing.T) 
 	node := st.MakeNode().Name("n1").UID("another").Label(v1.LabelHostname, "n1").
 		Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "4", v1.ResourcePods: "10"}).Obj()
 	node.ResourceVersion, node.CreationTimestamp = "6", metav1.Now()
-	s.Cache.RemoveNode(klog.FromContext(s.Context()), st.MakeNode().Name("n1").Obj())
+	require.NoError(t, s.Cache.RemoveNode(klog.FromContext(s.Context()), st.MakeNode().Name("n1").Obj()))
 	s.Cache.AddNode(klog.FromContext(s.Context()), node) // which the engine has not been told
 	app := pod("app", "5").Label("tier", "app").Obj()
 	s.act(s.engine.ApplyPod(app))
