@@ -22,7 +22,7 @@ func ofReadiness() []mutant {
 			"what succeeded on a node that is gone is undone", engine, ""},
 		{"pkg/sequence/apply_node.go", "\tk.recountOnNode(name, tx)\n\ttx.nodes", "\ttx.nodes",
 			"a node that goes takes nothing from the readiness of its pods", engine, ""},
-		{"pkg/sequence/apply_node.go", "if old == nil || old.Object.UID != view.Object.UID {\n\t\tk.recountOnNode", "if old != nil && old.Object.UID != view.Object.UID {\n\t\tk.recountOnNode",
+		{"pkg/sequence/apply_node.go", "if old == nil || old.Object.UID != view.Object.UID {\n\t\tk.nodes.changedAs", "if old != nil && old.Object.UID != view.Object.UID {\n\t\tk.nodes.changedAs",
 			"a pod that was seen before its node never counts", engine, ""},
 		{inventoryPath + "reached.go", "return max(at, p.nodeCreatedAt)", "return at",
 			"a wait goes on while the node of a pod is gone", engine, ""},
