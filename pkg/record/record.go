@@ -176,7 +176,7 @@ func (r *Recorder) work(ctx context.Context) {
 
 // errBehind makes the Recorder ask again, with back-off: the API server is ahead of what the Decider knows. It is asked for again, too,
 // when the event comes that is on its way.
-var errBehind = errors.New("an event is on its way")
+var errBehind = errors.New("an event has just come or is on its way")
 
 // record writes what is ripe of a sequence, if the Decider still says so after what it goes by was looked at.
 func (r *Recorder) record(ctx context.Context, key types.NamespacedName) error {

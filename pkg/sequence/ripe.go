@@ -99,8 +99,8 @@ func (d *domain) waitsForTime(i int) bool {
 	return false
 }
 
-// Agrees reports whether the passes may be recorded: the engine still comes to all of them, and what was looked at is as it knows it. If
-// not, an event is on its way that says why, and the caller should ask for the Ripe again in a moment.
+// Agrees reports whether the passes may be recorded: the engine still comes to all of them, would look at no more than was looked at, and that
+// is as it knows it. If not, the caller should ask for the Ripe again in a moment: there is more to look at, or an event is on its way.
 func (e *Engine) Agrees(ripe Ripe, looked Looked) bool {
 	e.mu.RLock()
 	defer e.mu.RUnlock()

@@ -349,6 +349,23 @@ func TestAPassIsRecordedThoughAnotherGroupHasBecomeRipe(t *testing.T) {
 	assert.False(t, e.Agrees(both, Looked{Workloads: []metav1.Object{set("db", "5", 1)}}), "the other workload was not there")
 }
 
+// Groups by name have no workloads that would not agree.
+func TestAPassIsNotRecordedOfAGroupThatIsNotRipeAnyMoreThoughAnotherIs(t *testing.T) {
+	e := unrecorded(ripeAt)
+	e.ApplyPod(readyPod(oracleNamespace, "one", "", "1"))
+	e.ApplyPod(readyPod(oracleNamespace, "two", "", "2"))
+	e.ApplySequence(shop().Obj())
+	ripe, ok := e.Ripe(shopKey)
+	require.True(t, ok)
+	require.Len(t, ripe.Passes, 2)
+	assert.True(t, e.Agrees(ripe, Looked{}))
+	e.ApplyPod(makePod("two", "3").Node("node").Obj())
+	still, ok := e.Ripe(shopKey)
+	require.True(t, ok)
+	require.Len(t, still.Passes, 1)
+	assert.False(t, e.Agrees(ripe, Looked{}))
+}
+
 // A pod that a group names may be a member of an earlier group, which is passed already.
 func TestAPassIsNotRecordedOfANamedPodOfAnEarlierGroupThatIsGone(t *testing.T) {
 	e := unrecorded(ripeAt)
