@@ -105,9 +105,6 @@ func TestABindingCycleThatEndsGivesItsSlotBack(t *testing.T) {
 		fails   bool
 	}{
 		"the pod is bound": {},
-		"the pod is bound, and the profile has no PostBind": {change: func(profile *config.KubeSchedulerProfile) {
-			profile.Plugins.PostBind.Disabled = []config.Plugin{{Name: "*"}}
-		}},
 		"the API server refuses": {fails: true, prepare: func(s *stage) {
 			s.client.PrependReactor("create", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
 				return true, nil, errors.New("the server is down")
@@ -116,11 +113,7 @@ func TestABindingCycleThatEndsGivesItsSlotBack(t *testing.T) {
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
-			s := newStage(t, func(profile *config.KubeSchedulerProfile) {
-				if test.change != nil {
-					test.change(profile)
-				}
-			})
+			s := newStage(t)
 			s.holder.binds = make(chan struct{}, 1)
 			s.nodes("n1")
 			s.databaseFirst()
