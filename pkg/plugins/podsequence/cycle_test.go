@@ -23,13 +23,19 @@ import (
 )
 
 // nodes come up, with a driver on each that is ready.
+// roomyNode is a node with room for ten pods.
+func roomyNode(name, version string) *st.NodeWrapper {
+	node := st.MakeNode().Name(name).Label(v1.LabelHostname, name).
+		Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "4", v1.ResourcePods: "10"})
+	node.ResourceVersion = version
+	return node
+}
+
 func (s *stage) nodes(names ...string) {
 	s.act(s.engine.ApplySequence(MakeSequence("shop", "storage").UID("storage").
 		Label("Driver", "tier", "driver").Label("Application", "tier", "app").NodeScope().Obj()))
 	for _, name := range names {
-		node := st.MakeNode().Name(name).Label(v1.LabelHostname, name).
-			Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "4", v1.ResourcePods: "10"}).Obj()
-		node.ResourceVersion = "1"
+		node := roomyNode(name, "1").Obj()
 		s.Cache.AddNode(klog.FromContext(s.Context()), node)
 		s.act(s.engine.ApplyNode(node))
 		s.driver(name, "2", v1.ConditionTrue)
@@ -185,9 +191,7 @@ func TestANodeOfWhichTheSchedulerKnowsNewerLabelsIsNotOpen(t *testing.T) {
 	s := newStage(t)
 	s.act(s.engine.ApplySequence(MakeSequence("shop", "storage").UID("storage").
 		Label("Driver", "tier", "driver").NodeSelector("gpu", "yes").Label("Application", "tier", "app").NodeScope().Obj()))
-	node := st.MakeNode().Name("n1").Label(v1.LabelHostname, "n1").
-		Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "4", v1.ResourcePods: "10"}).Obj()
-	node.ResourceVersion = "1"
+	node := roomyNode("n1", "1").Obj()
 	s.act(s.engine.ApplyNode(node))
 	labelled := node.DeepCopy()
 	labelled.Labels["gpu"], labelled.ResourceVersion = "yes", "2"
@@ -228,9 +232,7 @@ func TestAPodThatIsRefusedForNewLabelsComesBackThoughNothingOpens(t *testing.T) 
 	s := newStage(t)
 	s.act(s.engine.ApplySequence(MakeSequence("shop", "storage").UID("storage").
 		Label("Driver", "tier", "driver").NodeSelector("gpu", "yes").Label("Application", "tier", "app").NodeScope().Obj()))
-	node := st.MakeNode().Name("n1").Label(v1.LabelHostname, "n1").Label("gpu", "yes").
-		Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "4", v1.ResourcePods: "10"}).Obj()
-	node.ResourceVersion = "1"
+	node := roomyNode("n1", "1").Label("gpu", "yes").Obj()
 	s.act(s.engine.ApplyNode(node))
 	s.driver("n1", "2", v1.ConditionTrue)
 	relabelled := node.DeepCopy()
@@ -350,9 +352,8 @@ func TestAPodIsTriedAgainThoughNoNodeIsOpen(t *testing.T) {
 func TestANodeOfWhichTheSchedulerKnowsThatItIsAnotherOneIsNotOpen(t *testing.T) {
 	s := newStage(t)
 	s.nodes("n1")
-	node := st.MakeNode().Name("n1").UID("another").Label(v1.LabelHostname, "n1").
-		Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "4", v1.ResourcePods: "10"}).Obj()
-	node.ResourceVersion, node.CreationTimestamp = "6", metav1.Now()
+	node := roomyNode("n1", "6").UID("another").Obj()
+	node.CreationTimestamp = metav1.Now()
 	require.NoError(t, s.Cache.RemoveNode(klog.FromContext(s.Context()), st.MakeNode().Name("n1").Obj()))
 	s.Cache.AddNode(klog.FromContext(s.Context()), node) // which the engine has not been told
 	app := pod("app", "5").Label("tier", "app").Obj()
@@ -373,9 +374,7 @@ func TestANodeThatComesWithNewLabelsBringsPodsBackThoughNothingOpens(t *testing.
 	s.act(s.engine.ApplySequence(MakeSequence("shop", "storage").UID("storage").
 		Label("Driver", "tier", "driver").NodeSelector("gpu", "yes").Label("Application", "tier", "app").NodeScope().Obj()))
 	newNode := func(name string) *v1.Node {
-		node := st.MakeNode().Name(name).Label(v1.LabelHostname, name).Label("gpu", "yes").
-			Capacity(map[v1.ResourceName]string{v1.ResourceCPU: "4", v1.ResourcePods: "10"}).Obj()
-		node.ResourceVersion = "1"
+		node := roomyNode(name, "1").Label("gpu", "yes").Obj()
 		s.act(s.engine.ApplyNode(node))
 		return node
 	}
