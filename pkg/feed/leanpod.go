@@ -129,8 +129,8 @@ func first(message []byte) (number protowire.Number, content, end int) {
 // protobufPrefix begins an object in protobuf, see k8s.io/apimachinery/pkg/runtime/serializer/protobuf.
 var protobufPrefix = []byte("k8s\x00")
 
-// leanPod cuts out of a pod in protobuf, or a list of pods, what the engine does not look at, in place: data is spent. It returns anything else
-// as it is.
+// leanPod cuts out of a pod in protobuf, or a list of pods, what the engine does not look at, in place: data is spent, as client-go decodes
+// each answer and each event once (Result.Get of k8s.io/client-go/rest, Decoder of its package watch). It returns anything else as it is.
 func leanPod(data []byte) ([]byte, error) {
 	unknown, isProtobuf := bytes.CutPrefix(data, protobufPrefix)
 	if !isProtobuf {
