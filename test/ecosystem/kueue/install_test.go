@@ -71,11 +71,11 @@ func (e *environment) installKueue() error {
 	if err != nil {
 		return err
 	}
-	health, err := freePort()
+	health, err := controlplane.FreePort()
 	if err != nil {
 		return err
 	}
-	webhooks, err := freePort()
+	webhooks, err := controlplane.FreePort()
 	if err != nil {
 		return err
 	}

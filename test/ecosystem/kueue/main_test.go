@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"os/exec"
 	"path/filepath"
@@ -66,15 +65,6 @@ func (e *environment) output(input string, args ...string) (string, error) {
 		return "", fmt.Errorf("run kubectl: %w", err)
 	}
 	return string(output), nil
-}
-
-func freePort() (int, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("find a free port: %w", err)
-	}
-	defer listener.Close() //nolint:errcheck // it is only to know the port
-	return listener.Addr().(*net.TCPAddr).Port, nil
 }
 
 // awaitReady waits until Kueue serves its webhooks.

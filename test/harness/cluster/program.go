@@ -82,9 +82,7 @@ func (c *Cluster) ConfigFile(name string) string {
 // FreeAddress is a port of this host that nobody listens at, and the address with it.
 func FreeAddress(t testing.TB) (port int, address string) {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	port, err := controlplane.FreePort()
 	require.NoError(t, err)
-	defer func() { _ = listener.Close() }()
-	port = listener.Addr().(*net.TCPAddr).Port
 	return port, net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
 }

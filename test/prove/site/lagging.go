@@ -74,7 +74,7 @@ func (s *Site) secondArgs() (changed []string, err error) {
 	if err := s.second.etcd.writeCertificate(certificate); err != nil {
 		return nil, err
 	}
-	port, err := freePort()
+	port, err := controlplane.FreePort()
 	if err != nil {
 		return nil, err
 	}

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"example.com/podsequence/tools/sandbox/childprocess"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // restartPause is how long a program that ended by itself waits until it is started again.
@@ -160,7 +161,7 @@ func (s *Site) recordedArgs(component string) ([]string, error) {
 func (s *Site) argsBehindProxy(instance string, args []string) (changed []string, url string, err error) {
 	for _, arg := range args {
 		name, value, _ := strings.Cut(arg, "=")
-		port, err := freePort()
+		port, err := controlplane.FreePort()
 		if err != nil {
 			return nil, "", err
 		}
@@ -202,14 +203,4 @@ func (s *Site) schedulerConfig(path, instance string) (string, error) {
 		return "", fmt.Errorf("write scheduler configuration: %w", err)
 	}
 	return path, nil
-}
-
-// freePort is one that nobody listens at.
-func freePort() (int, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("find a port: %w", err)
-	}
-	defer func() { _ = listener.Close() }()
-	return listener.Addr().(*net.TCPAddr).Port, nil
 }

@@ -24,11 +24,9 @@ type plan struct {
 
 // newPlan chooses the ports of all components. They are free when it returns.
 func newPlan(options Options) (*plan, error) {
-	pool := &portPool{}
-	defer pool.release()
 	p := &plan{Options: options, layout: layout(options.Dir), ports: map[string]int{}}
 	for _, name := range append(Components(), RealNodes, etcdPeer, schedulerHealth, controllerHealth) {
-		port, err := pool.take()
+		port, err := FreePort()
 		if err != nil {
 			return nil, err
 		}

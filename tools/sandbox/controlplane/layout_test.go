@@ -1,8 +1,11 @@
 package controlplane
 
 import (
+	"net"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -53,29 +56,42 @@ func TestStopWithoutCluster(t *testing.T) {
 	assert.Empty(t, entries, "a directory that is not ours was changed")
 }
 
-func TestPortsAreDistinctAndFree(t *testing.T) {
-	pool := &portPool{}
-	defer pool.release()
+// A component that was killed comes back to its port, whatever cluster was started meanwhile.
+func TestAPortIsNotHandedOutAgainSoon(t *testing.T) {
 	seen := map[int]bool{}
-	for range 50 {
-		port, err := pool.take()
+	for range 500 {
+		port, err := FreePort()
 		require.NoError(t, err)
-		assert.False(t, seen[port])
+		assert.False(t, seen[port], "port %d is handed out again", port)
 		seen[port] = true
 	}
 }
 
-// A component that was killed comes back to its port, whatever cluster was started meanwhile.
-func TestAPortIsNotHandedOutAgainSoon(t *testing.T) {
-	seen := map[int]bool{}
-	for range 50 {
-		pool := &portPool{}
-		for range 10 {
-			port, err := pool.take()
-			require.NoError(t, err)
-			assert.False(t, seen[port], "port %d is handed out again", port)
-			seen[port] = true
-		}
-		pool.release() // as if the components were down
+// A program that others start inherits a listener of ours, open or closed meanwhile, until it runs.
+func TestAPortIsFreeWhileProgramsAreStarted(t *testing.T) {
+	over := make(chan struct{})
+	var starting sync.WaitGroup
+	for range 4 {
+		starting.Go(func() {
+			for {
+				select {
+				case <-over:
+					return
+				default:
+					_ = exec.Command("true").Run() // only that it is started matters
+				}
+			}
+		})
+	}
+	defer starting.Wait()
+	defer close(over)
+	for range 200 {
+		port, err := FreePort()
+		require.NoError(t, err)
+		p := &process{Name: "component", HealthURL: "http://" + address(port)}
+		require.NoError(t, p.awaitPorts(t.Context()))
+		listener, err := net.Listen("tcp4", address(port))
+		require.NoError(t, err)
+		require.NoError(t, listener.Close())
 	}
 }

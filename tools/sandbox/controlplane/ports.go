@@ -8,6 +8,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"syscall"
+	"time"
 )
 
 // The range from which ports are chosen lies below that of ports the kernel gives to outgoing connections: while a
@@ -55,31 +57,25 @@ func claimPorts() {
 	}
 }
 
-// portPool hands out free ports of 127.0.0.1. They stay occupied until release, so that no two are the same.
-type portPool struct {
-	listeners []net.Listener
-}
-
-func (p *portPool) take() (int, error) {
+// FreePort returns a port of 127.0.0.1 that nobody listens at, and that this process does not hand out again soon.
+func FreePort() (int, error) {
 	const attempts = 100
-	var errs []error
 	for range attempts {
-		port := nextPort()
-		listener, err := net.Listen("tcp4", address(port))
-		if err == nil {
-			p.listeners = append(p.listeners, listener)
+		if port := nextPort(); !isTaken(address(port)) {
 			return port, nil
 		}
-		errs = append(errs, err)
 	}
-	return 0, fmt.Errorf("find free port: %w", errors.Join(errs...))
+	return 0, fmt.Errorf("find a free port: somebody listens at each of %d between %d and %d", attempts, minPort, maxPort)
 }
 
-func (p *portPool) release() {
-	for _, listener := range p.listeners {
-		_ = listener.Close()
+// isTaken reports whether somebody listens at an address of this host. It does not find out by listening there: until a program that another
+// goroutine starts at that moment runs, its process holds on to the listener, too, also if it is closed here, and the port stays taken.
+func isTaken(address string) bool {
+	connection, err := net.DialTimeout("tcp4", address, time.Second)
+	if err == nil {
+		_ = connection.Close()
 	}
-	p.listeners = nil
+	return !errors.Is(err, syscall.ECONNREFUSED)
 }
 
 func address(port int) string {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net"
 	"net/url"
 	"os"
 	"os/exec"
@@ -145,23 +144,18 @@ func (p *process) signal(sig syscall.Signal) error {
 }
 
 // awaitPorts waits until the ports to which the process returns are free. That of one that was killed may be taken for a moment longer than
-// there is a process, as was seen on a machine with much more to do than it had processors.
+// there is a process: one that the killed one was just starting, for example, holds on to it, too.
 func (p *process) awaitPorts(ctx context.Context) error {
 	for _, served := range []string{p.HealthURL, p.URL} {
 		parsed, err := url.Parse(served)
 		if err != nil || parsed.Port() == "" {
 			continue
 		}
-		var taken error
 		err = wait.PollUntilContextTimeout(ctx, exitPoll, stopGrace, true, func(context.Context) (bool, error) {
-			var listener net.Listener
-			if listener, taken = net.Listen("tcp4", parsed.Host); taken != nil {
-				return false, nil
-			}
-			return true, listener.Close()
+			return !isTaken(parsed.Host), nil
 		})
 		if err != nil {
-			return fmt.Errorf("start %s: wait for its port: %w", p.Name, errors.Join(err, taken))
+			return fmt.Errorf("start %s: somebody still listens at %s: %w", p.Name, parsed.Host, err)
 		}
 	}
 	return nil
