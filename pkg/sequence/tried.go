@@ -9,8 +9,9 @@ import (
 // was found comes back when a node opens to it. Then as many pods are tried as there is room for on the node, and all others together a moment later.
 // So what a node costs that opens does not grow with the number of pods that wait, nor what they cost with the number of nodes.
 
-// restAfter is when the others are tried after a node opened. With the time that it takes to try them it is less than 5 s.
-const restAfter = 4 * time.Second
+// restAfter is when the others are tried after a node opened. Pods cost their scheduler less in its queue of active pods than anywhere else: it goes
+// through the others whenever any pod is bound. So a crowd for which one node after another opens had best stay there.
+const restAfter = time.Second
 
 // enter enters the places that keep a pod from some nodes, in place of those that it had.
 func (all *unplaced) enter(p *pod, needs []membership) {

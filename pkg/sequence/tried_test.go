@@ -59,7 +59,7 @@ func TestWhenANodeOpensAsManyPodsAreTriedAsThereIsRoomFor(t *testing.T) {
 	opened := engine.now
 	assert.Equal(t, opened.Add(restAfter), engine.NextWake())
 
-	engine.Tick(opened.Add(time.Second))
+	engine.Tick(opened.Add(restAfter / 2))
 	assert.Len(t, uidsOf(t, engine.ApplyPod(driver(1, "2", corev1.ConditionTrue))), 2, "a second node")
 	assert.Equal(t, opened.Add(restAfter), engine.NextWake(), "which does not put off the others")
 
