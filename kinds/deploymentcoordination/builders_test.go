@@ -139,6 +139,11 @@ func progress(reason string, updated time.Duration) func(*Member) {
 	}
 }
 
+// deadlineOf gives the Deployment a deadline of its own.
+func deadlineOf(seconds int32) func(*Member) {
+	return func(m *Member) { m.Deployment.Spec.ProgressDeadlineSeconds = &seconds }
+}
+
 const deadlineExceeded = deploymentutil.TimedOutReason
 
 // record is the state of a Deployment in status. It speaks of the template that the Deployment has.

@@ -181,8 +181,11 @@ func waitOver(since time.Time, finished *metav1.Time, minReadySeconds int32) tim
 
 // failure says why the active Deployment's rollout is given up, if it is.
 func (d *deliberation) failure(m *member) string {
-	if m.state.HasPendingChanges && m.progressDeadlineExceeded(m.state.LastRolloutStarted) {
-		return v1.ReasonProgressDeadlineExceeded
+	if m.state.HasPendingChanges {
+		next, again := m.nextDeadline(m.state.LastRolloutStarted)
+		if m.progressDeadlineExceeded(m.state.LastRolloutStarted) || again && d.reached(next) {
+			return v1.ReasonProgressDeadlineExceeded
+		}
 	}
 	timeout := d.Coordination.Spec.RolloutTimeoutSeconds
 	if timeout == nil || d.status.ActiveSince == nil {

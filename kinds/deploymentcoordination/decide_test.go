@@ -231,6 +231,18 @@ func TestDecide(t *testing.T) {
 			spec:       func(s *v1.DeploymentCoordinationSpec) { s.OnTimeout = v1.TimeoutSkip },
 			wantActive: "a",
 		},
+		"an earlier failure stays on record, and nothing got on by the deadline of this rollout": {
+			active: "a", states: S{record(deployment("a", changed), pending(long), started(-602*time.Second)), waitingB},
+			members:    M{deployment("a", rolling, progress(deadlineExceeded, -time.Hour), deadlineOf(600)), deployment("b", changed, held)},
+			spec:       func(s *v1.DeploymentCoordinationSpec) { s.OnTimeout = v1.TimeoutSkip },
+			wantActive: "b", wantPause: []string{"a"}, wantUnpause: []string{"b"},
+		},
+		"an earlier failure stays on record, and this rollout has its time": {
+			active: "a", states: S{activeA, waitingB},
+			members:    M{deployment("a", rolling, progress(deadlineExceeded, -time.Hour), deadlineOf(600)), deployment("b", changed, held)},
+			spec:       func(s *v1.DeploymentCoordinationSpec) { s.OnTimeout = v1.TimeoutSkip },
+			wantActive: "a", wantAgain: 591 * time.Second,
+		},
 		"somebody unpauses one that waits: it is paused again": {
 			active: "a", states: S{activeA, waitingB},
 			members:    M{deployment("a", rolling), deployment("b", changed, markLeft)},

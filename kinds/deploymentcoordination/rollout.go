@@ -144,6 +144,17 @@ func (m *Member) progressDeadlineExceeded(started *metav1.Time) bool {
 		started.Before(&progressing.LastUpdateTime)
 }
 
+// nextDeadline is when the rollout that started then fails by the Deployment's own deadline if an earlier failure is still on record: the
+// Deployment controller takes that off only when a pod gets on, and does not write it twice. See SetDeploymentCondition and
+// checkPausedConditions in pkg/controller/deployment of Kubernetes 1.37.1.
+func (m *Member) nextDeadline(started *metav1.Time) (at time.Time, ok bool) {
+	progressing, seconds := m.progressing(), m.Deployment.Spec.ProgressDeadlineSeconds
+	if progressing == nil || progressing.Reason != deploymentutil.TimedOutReason || !m.observed() || m.pause() != unpaused || started == nil || seconds == nil {
+		return time.Time{}, false
+	}
+	return nextSecond(started.Time).Add(time.Duration(*seconds) * time.Second), true
+}
+
 func (m *Member) progressing() *appsv1.DeploymentCondition {
 	return deploymentutil.GetDeploymentCondition(m.Deployment.Status, appsv1.DeploymentProgressing)
 }
