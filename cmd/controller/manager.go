@@ -102,7 +102,7 @@ func (o *options) addControllers(mgr manager.Manager, clocks *servertime.Clock) 
 	}
 	if enabled.Has(podSequences) {
 		sequences := o.sequences
-		sequences.StatusWrites, sequences.Clock = budget, clocks
+		sequences.StatusWrites, sequences.Clock, sequences.Stamps = budget, clocks, clocks.Stamps()
 		var holdsChanged listeners
 		if enabled.Has(deploymentCoordinations) {
 			// Deployments do not get their turn to roll out while a PodSequence would hold their pods, if others can go.

@@ -80,8 +80,9 @@ type claim struct {
 	denied     sets.Set[place] // those for which there was no room; they have no targets
 }
 
-// New returns a Watcher that calls changed for each sequence of which an object is not as it was, or may be. Changed must not block.
-func New(config *rest.Config, changed func(sequence types.NamespacedName)) (*Watcher, error) {
+// New returns a Watcher that calls changed for each sequence of which an object is not as it was, or may be. Changed must not block. The clock
+// says when an object was seen, which status records.
+func New(config *rest.Config, clock clock.Clock, changed func(sequence types.NamespacedName)) (*Watcher, error) {
 	config = rest.CopyConfig(config)
 	rest.AddUserAgent(config, "objects")
 	objects, err := dynamic.NewForConfig(config)
@@ -92,7 +93,7 @@ func New(config *rest.Config, changed func(sequence types.NamespacedName)) (*Wat
 	if err != nil {
 		return nil, fmt.Errorf("make client for discovery: %w", err)
 	}
-	return newWatcher(objects, api, clock.RealClock{}, changed), nil
+	return newWatcher(objects, api, clock, changed), nil
 }
 
 func newWatcher(objects dynamic.Interface, api discoverer, clock clock.Clock, changed func(types.NamespacedName)) *Watcher {

@@ -43,6 +43,20 @@ func (c *Clock) Now() time.Time {
 	return c.answered.Add(c.WithTicker.Now().Sub(c.answered) - max(0, c.difference()))
 }
 
+// Stamps returns a clock for times that are written for others to count from: the API server's, at the earliest a second early and never late. By
+// Now they might count from too early where this machine's clock is behind.
+func (c *Clock) Stamps() clock.Clock { return stamps{c} }
+
+type stamps struct{ *Clock }
+
+func (s stamps) Now() time.Time {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	return s.WithTicker.Now().Add(-s.difference())
+}
+
+func (s stamps) Since(t time.Time) time.Duration { return s.Now().Sub(t) }
+
 // Since is the time passed since t, by Now.
 func (c *Clock) Since(t time.Time) time.Duration { return c.Now().Sub(t) }
 

@@ -81,6 +81,19 @@ func TestTheEarlierOfTwoClocksCounts(t *testing.T) {
 	}
 }
 
+func TestTimesAreWrittenByTheClockOfTheServer(t *testing.T) {
+	for name, ahead := range map[string]time.Duration{"an own clock that is behind": -10 * time.Minute, "one that is ahead": 10 * time.Minute, "one that is right": 0} {
+		t.Run(name, func(t *testing.T) {
+			own := testingclock.NewFakeClock(noon)
+			c := &Clock{WithTicker: own, logger: klog.Background()}
+			c.compare(noon.Add(ahead), noon, noon.Add(ahead))
+			own.SetTime(noon.Add(ahead + time.Minute))
+			assert.Equal(t, time.Minute, c.Stamps().Now().Sub(noon))
+			assert.Equal(t, time.Minute, c.Stamps().Since(noon))
+		})
+	}
+}
+
 func TestBeforeTheFirstAnswerNoTimeCounts(t *testing.T) {
 	assert.Zero(t, (&Clock{WithTicker: testingclock.NewFakeClock(noon)}).Now())
 }

@@ -56,6 +56,8 @@ type Options struct {
 	StatusWrites *statusbudget.Budget
 	// Clock is what waits and timeouts count by.
 	Clock clock.WithTicker
+	// Stamps is what times are written by, see servertime.Clock.
+	Stamps clock.Clock
 	// HoldsChanged, if set, is called with each namespace in which what is held may have changed. It must not block.
 	HoldsChanged func(namespace string)
 }
@@ -105,7 +107,7 @@ func Add(mgr manager.Manager, options Options) (*Holds, error) {
 			return nil, err
 		}
 	}
-	objects, err := objectwatch.New(mgr.GetConfig(), d.again)
+	objects, err := objectwatch.New(mgr.GetConfig(), options.Stamps, d.again)
 	if err != nil {
 		return nil, fmt.Errorf("make watcher of objects: %w", err)
 	}
@@ -120,7 +122,7 @@ func Add(mgr manager.Manager, options Options) (*Holds, error) {
 			engine:        engine,
 			statuses:      mgr.GetClient().Status(),
 			recorder:      mgr.GetEventRecorder(reporter),
-			clock:         options.Clock,
+			clock:         options.Stamps,
 			pacer:         newPacer(clock.RealClock{}, options.StatusWrites.For(d.again)),
 			former:        newFormerFinalizers(mgr.GetClient()),
 			objects:       objects,

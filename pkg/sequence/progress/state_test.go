@@ -140,6 +140,13 @@ func TestAGroupIsReleasedWhenTheLastThatItWaitsForIsPassed(t *testing.T) {
 	assert.Equal(t, at(20), s.ReleasedAt(d, 3), "it was held again since then")
 }
 
+// Whoever wrote status may have had a clock that is behind.
+func TestAGroupIsNotReleasedBeforeItsSequenceWasCreated(t *testing.T) {
+	d, s := Domain{Sequence: diamond(), Facts: facts{origin: Origin{Created: at(0)}, recorded: map[int]v1alpha1.GroupStatus{0: {ReleasedAt: &metav1.Time{Time: at(-300)}}}}}, State{}
+	s.Advance(d, at(1))
+	assert.Equal(t, at(0), s.ReleasedAt(d, 0))
+}
+
 func TestAGroupIsNotPassedBeforeItIsReleased(t *testing.T) {
 	first := map[int]v1alpha1.GroupPass{0: {At: metav1.NewTime(at(20))}}
 	both := map[int]v1alpha1.GroupPass{0: {At: metav1.NewTime(at(20))}, 1: {At: metav1.NewTime(at(5))}}

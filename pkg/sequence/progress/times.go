@@ -22,10 +22,11 @@ func WaitOver(g *spec.Group, since time.Time) time.Time {
 func (s *State) ReleasedAt(d Domain, group int) time.Time {
 	record := d.Recorded(group)
 	before := s.passedBefore(d, group)
-	if record.ReleasedAt != nil && !d.Continuous && !record.ReleasedAt.Time.Before(before.Truncate(time.Second)) {
-		return record.ReleasedAt.Time // else it was held again meanwhile, for a group that was skipped
-	}
 	origin := d.Origin(group)
+	if record.ReleasedAt != nil && !d.Continuous && !record.ReleasedAt.Time.Before(before.Truncate(time.Second)) {
+		// Else it was held again meanwhile, for a group that was skipped. The clock of who wrote it may have been behind.
+		return latest(record.ReleasedAt.Time, origin.Created)
+	}
 	at := latest(latest(origin.Created, origin.Edited), origin.Resumed)
 	if record.ChangedAt != nil {
 		at = latest(at, record.ChangedAt.Time)
