@@ -29,8 +29,8 @@ import (
 const (
 	// workers bounds how many sequences are worked on at once.
 	workers = 8
-	// fieldManager is nobody else's, so that managedFields tells the passes from the rest of status.
-	fieldManager = "podsequence-passes"
+	// FieldManager is nobody else's, so that managedFields tells the passes from the rest of status.
+	FieldManager = "podsequence-passes"
 )
 
 // Decider answers what is ripe, and whether it may be recorded. A sequence.Engine is one.
@@ -224,5 +224,5 @@ func (r *Recorder) patch(ctx context.Context, ripe sequence.Ripe) (*unstructured
 		resource = v1alpha1.ClusterPodSequenceResource
 	}
 	return r.client.Resource(resource).Namespace(ripe.Key.Namespace).Patch(ctx, ripe.Key.Name, types.MergePatchType, patch,
-		metav1.PatchOptions{FieldManager: fieldManager}, "status")
+		metav1.PatchOptions{FieldManager: FieldManager}, "status")
 }

@@ -7,6 +7,7 @@ import (
 
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/readiness"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // facts are what the rules of readiness look at.
@@ -68,7 +69,7 @@ func (d *domain) evaluateGroup(state *groupState, now time.Time) {
 	}
 	if since.FirstLook {
 		since.Recorded, since.IsRecorded = d.recordedSince(state.group)
-		since.RecordedAt = d.sequence.recordedAt()
+		since.RecordedAt = spec.WrittenAt(d.sequence.object)
 	}
 	state.enough = state.enough && since.Before && since.Satisfied && need.Required == state.required
 	pods := time.Time{}

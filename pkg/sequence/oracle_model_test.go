@@ -72,6 +72,8 @@ type oracle struct {
 	lookedAt, lookedAtBefore time.Time
 	// nowhereNow and nowhereBefore are the pods on nodes that do not exist, as of when last looked at, and the time before.
 	nowhereNow, nowhereBefore sets.Set[types.UID]
+	// lifted are the pods of which a gate was seen to go that sequences lifted.
+	lifted sets.Set[types.UID]
 	// said is what was said of nodes, now, and as of when last looked at, and the time before.
 	said, saidNow, saidBefore map[string]saidOfNode
 	// selected are the pods that some sequence has.
@@ -158,7 +160,7 @@ func newOracle(definitions map[string]string) *oracle {
 		recorded: map[types.UID]map[string]oraclePass{}, refused: sets.New[types.UID](), allowed: map[types.UID]time.Time{},
 		wasSuperseded: sets.New[types.UID](), unfinished: map[types.UID]metav1.Object{}, readyAt: map[types.UID]time.Time{},
 		steadyAt: map[types.UID]time.Time{}, said: map[string]saidOfNode{},
-		starts: map[types.UID]*startCount{}, shouldRun: map[pairing]bool{}, byUID: map[types.UID]metav1.Object{},
+		lifted: sets.New[types.UID](), starts: map[types.UID]*startCount{}, shouldRun: map[pairing]bool{}, byUID: map[types.UID]metav1.Object{},
 	}
 }
 
@@ -181,6 +183,9 @@ func (o *oracle) apply(kind string, object metav1.Object) {
 // seePod notes since when a pod is done: not since before it was created or bound.
 func (o *oracle) seePod(p *corev1.Pod) {
 	old, _ := o.objects["Pod"][oracleKey(p)].(*corev1.Pod)
+	if old != nil && old.UID == p.UID && old.Spec.NodeName == "" && len(old.Spec.SchedulingGates) > len(p.Spec.SchedulingGates) && o.liftable(old) && !o.held(old) {
+		o.lifted.Insert(p.UID)
+	}
 	ready, at := said(p, v1alpha1.RequireReady)
 	defer o.seeSteady(p, old, o.readyAt[p.UID])
 	if delete(o.readyAt, p.UID); ready {

@@ -106,13 +106,17 @@ func oracleIsStatic(p *corev1.Pod) bool {
 }
 
 // wasBoundBefore reports whether a member that runs, and that waits for others, was perhaps bound without leave of the sequence: by our
-// scheduler in the ten minutes before the sequence was created, or by another scheduler since then.
+// scheduler in the ten minutes before the sequence was created, or by another scheduler since then. A pod of another scheduler that was created
+// later had leave if its gate was lifted.
 func (o *oracle) wasBoundBefore(v *view, p *corev1.Pod) bool {
 	i, member := v.groupOf[oracleKey(p)]
 	if !member || p.Spec.NodeName == "" || waitsForNone(v.PodSequence, i) {
 		return false
 	}
 	if oracleIsStatic(p) || endOf(p) == corev1.PodSucceeded || endOf(p) == corev1.PodFailed {
+		return false
+	}
+	if p.Spec.SchedulerName != oracleScheduler && o.lifted.Has(p.UID) && p.CreationTimestamp.After(v.CreationTimestamp.Time) {
 		return false
 	}
 	early := v.CreationTimestamp.Sub(oracleBoundAt(p))

@@ -24,14 +24,15 @@ import (
 const oneInstallation = 10 * time.Minute
 
 // mayHaveStartedEarly reports whether the pod was bound without leave of its sequence, as far as the pod and the sequence themselves say:
-// by our scheduler before the sequence was created, or by another scheduler at any time, because nothing holds the pods of its template.
+// by our scheduler before the sequence was created, or by another scheduler at any time, because nothing holds the pods of its template. A
+// pod of another scheduler that was created later and had its gate lifted was released.
 func (k *knowledge) mayHaveStartedEarly(p *pod, m membership) bool {
 	s := m.sequence
 	created := s.object.CreationTimestamp.Time
 	bound := p.BoundAt.Time()
 	return p.Bound() && !p.Terminating && !p.Succeeded && !p.Failed && !p.Mirror &&
 		s.groups[m.group].Awaited != 0 && s.canCheckOrder() &&
-		(!bound.After(created) || !k.settings.isOurs(p)) && !bound.Before(created.Add(-oneInstallation))
+		(!bound.After(created) || !k.settings.isOurs(p) && !(p.GateLifted && p.CreatedAt.Time().After(created))) && !bound.Before(created.Add(-oneInstallation))
 }
 
 // notPassedAtBinding returns the groups that the pod waits for and that were not passed when it was bound, as their pods and the node
@@ -99,7 +100,7 @@ func (k *knowledge) beginOrderChecks(s, old *sequence, pods map[*pod]struct{}, t
 			k.queueOrderCheck(p, s, tx)
 		}
 	case s.object.Status.StartedOutOfOrder != nil:
-		names, written := s.object.Status.StartedOutOfOrder.Pods, s.recordedAt()
+		names, written := s.object.Status.StartedOutOfOrder.Pods, spec.WrittenAt(s.object)
 		for p := range pods {
 			isNamesake := !written.IsZero() && p.BoundAt.Time().After(written)
 			if m, is := p.membershipIn(s); is && k.mayHaveStartedEarly(p, m) && slices.Contains(names, s.nameOf(p)) && !isNamesake {

@@ -131,17 +131,6 @@ func (s *sequence) setSinceVersion(old *sequence, tx *transaction) {
 	}
 }
 
-// recordedAt is when status was last written, as the API server noted; zero if it did not.
-func (s *sequence) recordedAt() time.Time {
-	var at time.Time
-	for _, entry := range s.object.ManagedFields {
-		if entry.Subresource == "status" && entry.Time != nil {
-			at = latest(at, entry.Time.Time)
-		}
-	}
-	return at
-}
-
 // resumedAt is when status says that a suspension was lifted; zero if it does not, or if there can have been none.
 func (s *sequence) resumedAt() time.Time {
 	if s.Suspended {

@@ -9,6 +9,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/objectwatch"
+	"example.com/podsequence/pkg/record"
 	"example.com/podsequence/pkg/sequence/report"
 	"example.com/podsequence/pkg/sequence/spec"
 )
@@ -36,6 +37,7 @@ func (r *statusReconciler) objectsOf(key types.NamespacedName, report report.Rep
 	if status := &report.Object.Status; status.ObservedUID == "" || status.ObservedUID == report.Object.UID {
 		recorded = spec.ObjectRecords(status)
 	}
+	written := spec.WrittenAt(report.Object, record.FieldManager) // that one says nothing of objects
 	records = make([][]v1alpha1.ObjectStatus, len(report.Groups))
 	for i := range report.Groups {
 		for j := range report.Groups[i].Objects {
@@ -44,7 +46,7 @@ func (r *statusReconciler) objectsOf(key types.NamespacedName, report report.Rep
 			before := recorded[*reference]
 			switch {
 			case known, observed.Message != "" && (before == nil || before.State != v1alpha1.ObjectSatisfied):
-				records[i] = append(records[i], recordOf(reference, observed, before))
+				records[i] = append(records[i], recordOf(reference, observed, before, written))
 			case before != nil:
 				records[i] = append(records[i], *before)
 				unseen = true
@@ -57,8 +59,9 @@ func (r *statusReconciler) objectsOf(key types.NamespacedName, report report.Rep
 }
 
 // recordOf returns the record of an object. Since when it is satisfied it takes from what is recorded, if it was not otherwise in between, as
-// far as anybody can know: the object may not say, or may say when it was before it was otherwise for a while that it does not tell of.
-func recordOf(reference *v1alpha1.ObjectReference, o objectwatch.Observation, before *v1alpha1.ObjectStatus) v1alpha1.ObjectStatus {
+// far as anybody can know: the object may not say, or may say when it was before it was otherwise for a while that it does not tell of. What
+// is recorded it was when status was written.
+func recordOf(reference *v1alpha1.ObjectReference, o objectwatch.Observation, before *v1alpha1.ObjectStatus, written time.Time) v1alpha1.ObjectStatus {
 	status := v1alpha1.ObjectStatus{
 		APIVersion: reference.APIVersion, Kind: reference.Kind, Namespace: reference.Namespace, Name: reference.Name, Until: reference.Until,
 		UID: o.UID, Generation: o.Generation, State: o.State, Message: o.Message,
@@ -66,10 +69,11 @@ func recordOf(reference *v1alpha1.ObjectReference, o objectwatch.Observation, be
 	if o.State != v1alpha1.ObjectSatisfied {
 		return status
 	}
-	switch wasSo := before != nil && before.State == v1alpha1.ObjectSatisfied && before.UID == o.UID && before.Since != nil; {
+	isSame := before != nil && before.UID == o.UID
+	switch wasSo := isSame && before.State == v1alpha1.ObjectSatisfied && before.Since != nil; {
 	case wasSo && !o.Turned && !before.Since.Time.Before(o.Since):
 		status.Since = before.Since.DeepCopy()
-	case !o.Since.IsZero():
+	case !o.Since.IsZero() && !(isSame && before.State == v1alpha1.ObjectWaiting && o.Since.Before(written)):
 		status.Since = new(metav1.NewTime(o.Since))
 	default:
 		status.Since = new(metav1.NewTime(o.Seen))

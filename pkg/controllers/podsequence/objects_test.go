@@ -11,6 +11,8 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/objectwatch"
+	"example.com/podsequence/pkg/record"
+	"example.com/podsequence/pkg/sequence/spec"
 	psttesting "example.com/podsequence/test/harness/builders"
 )
 
@@ -104,7 +106,7 @@ func TestRecordsStayUntilObjectsAreSeen(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.seen.State = v1alpha1.ObjectSatisfied
-			assert.Equal(t, tc.want, recordOf(&tls, tc.seen, &ps.Status.Groups[0].Objects[0]).Since.Time)
+			assert.Equal(t, tc.want, recordOf(&tls, tc.seen, &ps.Status.Groups[0].Objects[0], time.Time{}).Since.Time)
 		})
 	}
 	f.objects.seen[tls] = objectwatch.Observation{State: v1alpha1.ObjectNotFound}
@@ -113,6 +115,31 @@ func TestRecordsStayUntilObjectsAreSeen(t *testing.T) {
 	f.reconcile(t)
 	assert.Equal(t, v1alpha1.ObjectNotFound, f.lastObject().State, "it was deleted meanwhile")
 	assert.Nil(t, f.lastObject().Since)
+}
+
+// A controller that has just begun to lead has not seen that the object was not ready, but status has.
+func TestAnObjectThatStatusHasAsNotReadyHasNotBeenReadySinceBefore(t *testing.T) {
+	written := time.Unix(1_700_000_000, 0)
+	ps := certified().Obj()
+	ps.ManagedFields = []metav1.ManagedFieldsEntry{
+		{Manager: "podsequence-controller", Subresource: "status", Time: new(metav1.NewTime(written))},
+		{Manager: record.FieldManager, Subresource: "status", Time: new(metav1.NewTime(written.Add(time.Hour)))}, // says nothing of objects
+		{Manager: "kubectl", Time: new(metav1.NewTime(written.Add(time.Hour)))},
+	}
+	for name, tc := range map[string]struct {
+		before      v1alpha1.ObjectStatus
+		since, want time.Duration // after status was written
+	}{
+		"it does not say since when it is ready again": {v1alpha1.ObjectStatus{State: v1alpha1.ObjectWaiting, UID: "a"}, -time.Hour, 5 * time.Second},
+		"it says so":                 {v1alpha1.ObjectStatus{State: v1alpha1.ObjectWaiting, UID: "a"}, 2 * time.Second, 2 * time.Second},
+		"it is another object":       {v1alpha1.ObjectStatus{State: v1alpha1.ObjectWaiting, UID: "b"}, -time.Hour, -time.Hour},
+		"nothing is known of before": {v1alpha1.ObjectStatus{State: v1alpha1.ObjectNotReadable}, -time.Hour, -time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			seen := objectwatch.Observation{State: v1alpha1.ObjectSatisfied, UID: "a", Seen: written.Add(5 * time.Second), Since: written.Add(tc.since)}
+			assert.Equal(t, written.Add(tc.want), recordOf(&tls, seen, &tc.before, spec.WrittenAt(ps, record.FieldManager)).Since.Time)
+		})
+	}
 }
 
 // Who waits reads in status why an object cannot be read. What was seen before still counts.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -95,6 +96,16 @@ func statusOf(uid types.UID, status v1alpha1.PodSequenceStatus) v1alpha1.PodSequ
 		return v1alpha1.PodSequenceStatus{Passes: status.Passes}
 	}
 	return status
+}
+
+// WrittenAt returns when status was last written by others than these field managers, as the API server noted; zero if it did not.
+func WrittenAt(ps *v1alpha1.PodSequence, without ...string) (at time.Time) {
+	for _, entry := range ps.ManagedFields {
+		if entry.Subresource == "status" && !slices.Contains(without, entry.Manager) && entry.Time != nil && entry.Time.After(at) {
+			at = entry.Time.Time
+		}
+	}
+	return at
 }
 
 // readStatus reads the fields of a status that can be read, and leaves out the others: they had another type in an earlier
