@@ -176,7 +176,9 @@ func (k *knowledge) unregister(s *sequence, tx *transaction) {
 	for _, d := range s.domains {
 		k.alarms.Set(&d.alarm, time.Time{})
 	}
-	k.forgetFailures(s)
+	for _, f := range s.failures {
+		remove(k.failures, f.Namespace, s)
+	}
 	k.retries.Set(&s.retry, time.Time{})
 	k.consents.unregister(s)
 }

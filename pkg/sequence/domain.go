@@ -137,7 +137,7 @@ func (d *domain) hasHistory() bool { return d.Once != 0 || d.sequence.Suspended 
 // isRedundant reports whether the domain says no more than none would.
 func (d *domain) isRedundant() bool {
 	if d.node == nil {
-		return d.empty()
+		return !slices.ContainsFunc(d.groupStates, func(state *groupState) bool { return len(state.members) > 0 })
 	}
 	s := d.sequence
 	d.groupStates = slices.DeleteFunc(d.groupStates, func(state *groupState) bool { return d.isEmptyGroup(state) })
@@ -156,11 +156,6 @@ func (d *domain) isEmptyGroup(state *groupState) bool {
 		}
 	}
 	return true
-}
-
-// empty reports whether nothing counts in the domain.
-func (d *domain) empty() bool {
-	return !slices.ContainsFunc(d.groupStates, func(state *groupState) bool { return len(state.members) > 0 })
 }
 
 // domainOf is the domain in which the pod counts.
@@ -240,9 +235,6 @@ func (d *domain) watchedSince(group int) time.Time {
 	}
 	return since
 }
-
-// releases reports whether the members of the group may be scheduled in this domain.
-func (d *domain) releases(group int) bool { return d.Released.Has(group) }
 
 // standing is how far the domain is now.
 func (d *domain) standing() placement.Standing {

@@ -49,7 +49,7 @@ func (k *knowledge) reportDryRun(s *sequence) *report.DryRun {
 	r := &report.DryRun{Longest: s.dry.longest}
 	for _, d := range s.domains {
 		for _, state := range d.groupStates {
-			if hasNone := s.PerNode && !d.isNode(); hasNone || !d.releases(state.group) {
+			if hasNone := s.PerNode && !d.isNode(); hasNone || !d.Released.Has(state.group) {
 				k.countHeld(r, d, state.group, d.lastLost())
 			}
 		}

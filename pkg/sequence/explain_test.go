@@ -2,13 +2,16 @@ package sequence
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 	. "example.com/podsequence/test/harness/builders"
 )
 
@@ -50,6 +53,28 @@ func TestPlacesSayWhatEachSequenceDoesByItself(t *testing.T) {
 			assert.False(t, engine.Places(app)[0].Decision.Held, "the driver is ready")
 		})
 	}
+}
+
+func TestHeldPodsAreToldWhenTheGroupThatTheyWaitForIsTooLate(t *testing.T) {
+	engine := newEngine()
+	start := time.Unix(1_700_000_000, 0)
+	engine.Tick(start)
+	shop := MakeSequence(oracleNamespace, "shop").UID("shop").Label("Database", "tier", "db").Timeout("10s", v1alpha1.TimeoutFail).Label("App", "tier", "app").Obj()
+	shop.CreationTimestamp = metav1.NewTime(start)
+	engine.ApplySequence(shop)
+	engine.ApplyPod(makePod("db", "2").Label("tier", "db").Obj())
+	app := makePod("app", "3").Label("tier", "app").Obj()
+	engine.ApplyPod(app)
+	require.NotContains(t, engine.Decide(app).Message(), "timeout")
+
+	assert.Equal(t, []types.NamespacedName{shopKey}, engine.Tick(start.Add(12*time.Second)).Advanced)
+	assert.Contains(t, engine.Decide(app).Message(), "within its timeout")
+	assert.Empty(t, engine.Tick(start.Add(13*time.Second)).Advanced, "once")
+
+	later := shop.DeepCopy()
+	later.Generation, later.ResourceVersion, later.Spec.PodGroups[0].Timeout = 2, "4", "1h"
+	assert.Contains(t, engine.ApplySequence(later).Advanced, shopKey)
+	assert.NotContains(t, engine.Decide(app).Message(), "timeout")
 }
 
 // A pod that was told that nothing matches is worth one more write when something does.

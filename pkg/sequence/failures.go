@@ -260,13 +260,6 @@ func (k *knowledge) inheritFailures(s, old *sequence, tx *transaction) {
 	}
 }
 
-// forgetFailures forgets those of a sequence that counts no longer.
-func (k *knowledge) forgetFailures(s *sequence) {
-	for _, f := range s.failures {
-		remove(k.failures, f.Namespace, s)
-	}
-}
-
 // reviewFailures forgets the failures that are over: in groups that are passed permanently, or that do not select their members any more, and
 // those that a Job of the group made up for. It reports whether there were any.
 func (k *knowledge) reviewFailures(s *sequence, tx *transaction) (changed bool) {
@@ -345,11 +338,12 @@ func (s *sequence) failedMembers(i int) []v1alpha1.Failure {
 	return all
 }
 
-// failedGroups returns the groups under way that will not be satisfied unless somebody acts, because members failed.
+// failedGroups returns the groups under way that will not be satisfied unless somebody acts, because members failed, or that are too late.
 func (d *domain) failedGroups() spec.GroupSet {
 	failed := spec.GroupSet(0)
 	for i := range d.Current().All() {
-		if state := d.peek(i); !state.satisfied && (state.sums.Failed > 0 || len(d.failedJobs(i)) > 0) {
+		state, tooLate := d.peek(i), !d.sequence.groups[i].ContinueOnTimeout && d.timedOut(i, d.sequence.knowledge.now)
+		if !state.satisfied && (tooLate || state.sums.Failed > 0 || len(d.failedJobs(i)) > 0) {
 			failed.Add(i)
 		}
 	}

@@ -42,7 +42,7 @@ func (v verdict) liftsMore(is verdict) bool {
 // holdFacts returns what decides whether the sequence holds the pod.
 func (k *knowledge) holdFacts(p *pod, m membership) hold.Facts {
 	f := k.settings.holdFacts(p, m)
-	f.Released = m.sequence.nodeless.releases(m.group)
+	f.Released = m.sequence.nodeless.Released.Has(m.group)
 	return f
 }
 

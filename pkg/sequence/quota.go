@@ -34,7 +34,7 @@ func (s *sequence) starvedByQuota() (spec.Problem, bool) {
 // heldFor counts the pods of a namespace that wait for a group.
 func (d *domain) heldFor(group int, namespace string) (held int) {
 	for j, g := range d.sequence.groups {
-		if !g.Awaited.Has(group) || d.releases(j) {
+		if !g.Awaited.Has(group) || d.Released.Has(j) {
 			continue
 		}
 		for p := range d.peek(j).members {

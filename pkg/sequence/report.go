@@ -73,7 +73,7 @@ func (d *domain) report(i int, now time.Time) report.Group {
 	n := d.need(i)
 	r := report.Group{
 		Title: g.Title, ContinueOnTimeout: g.ContinueOnTimeout, Timeout: g.Timeout, Hash: g.Hash, Expected: n.Expected, Ready: n.Ready, Satisfied: d.looksSatisfied(i), SatisfiedAt: d.since(i),
-		Released: d.releases(i), ReleasedBefore: d.ReleasedBefore.Has(i), Progress: n.String() + d.delays(i), Members: make([]string, 0, len(state.members)),
+		Released: d.Released.Has(i), ReleasedBefore: d.ReleasedBefore.Has(i), Progress: n.String() + d.delays(i), Members: make([]string, 0, len(state.members)),
 		SatisfiedOnce: d.Once.Has(i), Completed: d.Completed.Has(i), FailuresOverAt: g.failuresOverAt, Skipped: g.Skip, EditedAt: latest(g.editedAt, d.sequence.allowedAt),
 		Objects: g.Objects, WithoutMembers: g.WithoutMembers, ObjectReason: n.ObjectReason(),
 	}
@@ -301,7 +301,7 @@ func (e *Engine) Waiting(key types.NamespacedName) []types.NamespacedName {
 	var waiting []types.NamespacedName
 	d := s.nodeless
 	for i := range s.groups {
-		if !s.PerNode && d.releases(i) {
+		if !s.PerNode && d.Released.Has(i) {
 			continue
 		}
 		for p := range d.peek(i).members {

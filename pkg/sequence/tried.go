@@ -1,6 +1,7 @@
 package sequence
 
 import (
+	"math"
 	"slices"
 	"time"
 )
@@ -43,37 +44,38 @@ func (all *unplaced) forget(p *pod) {
 	p.kept = nil
 }
 
-// markOpenedTo marks a pod for re-evaluation because a node has opened to it.
-func (tx *transaction) markOpenedTo(p *pod) {
-	p.opened++
-	tx.dirtyPods = append(tx.dirtyPods, p)
+// markOpened marks for re-evaluation at most so many pods with this place, because a node has opened to it. It reports whether there are no others.
+func (all *unplaced) markOpened(m membership, most int, tx *transaction) bool {
+	for p := range all.unpinned[m] {
+		if most == 0 {
+			return false
+		}
+		most--
+		p.opened++
+		tx.dirtyPods = append(tx.dirtyPods, p)
+	}
+	return true
 }
 
-// tryOn marks for re-evaluation pods to which nodes have opened, no more than there is room for. When there are others, they are marked
-// a moment later. room has the number of pods by the place to which nodes opened.
+// tryOn tries pods on nodes that have opened, no more than there is room for, and the others a moment later. room has the number of pods by the
+// place to which nodes opened.
 func (k *knowledge) tryOn(room map[membership]int, tx *transaction) {
 	for m, left := range room {
-		for p := range k.unplaced.unpinned[m] {
-			if left == 0 {
-				if m.sequence.untried == 0 {
-					k.retries.Set(&m.sequence.retry, k.now.Add(restAfter))
-				}
-				m.sequence.untried.Add(m.group)
-				break
-			}
-			left--
-			tx.markOpenedTo(p)
+		if k.unplaced.markOpened(m, left, tx) {
+			continue
 		}
+		if m.sequence.untried == 0 {
+			k.retries.Set(&m.sequence.retry, k.now.Add(restAfter))
+		}
+		m.sequence.untried.Add(m.group)
 	}
 }
 
-// tryRest marks for re-evaluation the pods that were not tried yet on nodes that have opened.
+// tryRest tries all pods of the groups of which some were not tried on nodes that have opened.
 func (k *knowledge) tryRest(tx *transaction) {
 	for _, s := range slices.Collect(k.retries.Due(k.now)) {
 		for group := range s.untried.All() {
-			for p := range k.unplaced.unpinned[membership{s, group}] {
-				tx.markOpenedTo(p)
-			}
+			k.unplaced.markOpened(membership{s, group}, math.MaxInt, tx)
 		}
 		s.untried = 0
 	}
