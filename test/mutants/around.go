@@ -15,6 +15,8 @@ func ofFeed() []mutant {
 	return []mutant{
 		{clockPath + "servertime.go", "max(0, c.difference())", "min(0, c.difference())",
 			"a clock that is ahead ends waits early", clocks, ""},
+		{clockPath + "servertime.go", "s.WithTicker.Now().Add(-s.difference())", "s.WithTicker.Now()",
+			"times are written by a clock that is behind", clocks, ""},
 		{clockPath + "servertime.go", "if c.answered.IsZero() {\n\t\treturn time.Time{}", "if c.answered.IsZero() {\n\t\treturn c.WithTicker.Now()",
 			"time begins with a clock that nobody has compared", clocks, ""},
 		{feedPath + "leanpod.go", "2:  {11: hollow}, ", "2:  hollow, ",

@@ -191,6 +191,8 @@ func ofProgress() []mutant {
 			"a suspension stops nothing", engine, ""},
 		{holdPath + "released.go", "return reached & before", "return reached &^ reached",
 			"a suspension holds what was released", engine, ""},
+		{progressPath + "times.go", "return latest(record.ReleasedAt.Time, origin.Created)", "return record.ReleasedAt.Time",
+			"a time-out begins before there was a sequence, by a clock that was behind", progresses, ""},
 		{progressPath + "state.go", "ok = g.Wait == 0 || !now.Before(at)", "ok = true",
 			"waits are over at once", engine, ""},
 		{progressPath + "state.go", "if d.Continuous || d.Records() {", "if d.Continuous && d.OnNode || d.Records() {",

@@ -4,7 +4,9 @@ package main
 func ofStarts() []mutant {
 	const file = "pkg/sequence/outoforder.go"
 	return []mutant{
-		{file, "(!bound.After(created) || !k.settings.isOurs(p)) && ", "",
+		{file, " && !(p.GateLifted && p.CreatedAt.Time().After(created))", "",
+			"a pod whose gate was lifted in its turn started out of order, if its group was closed again before it was bound", engine, ""},
+		{file, "(!bound.After(created) || !k.settings.isOurs(p) && !(p.GateLifted && p.CreatedAt.Time().After(created))) && ", "",
 			"a pod that was bound after its sequence was created started before it", engine, ""},
 		{file, " && !bound.Before(created.Add(-oneInstallation))", "",
 			"a pod that was bound long before its sequence was created is judged", engine, ""},
