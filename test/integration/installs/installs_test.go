@@ -40,7 +40,8 @@ func TestNothingStartsBeforeItsSequence(t *testing.T) {
 			})
 		}
 	})
-	verdict := ordercheck.Judge(referee.History(t.Context()), ordercheck.JudgeOptions{})
+	// Of the applications that do not ask, the sequence may have been there before the scheduler had seen it.
+	verdict := ordercheck.Judge(referee.History(t.Context()), ordercheck.JudgeOptions{ExcusesUnseen: true})
 	assert.True(t, verdict.Clean(), "%s", verdict)
 	assert.GreaterOrEqual(t, int64(verdict.Bindings), bindings.Load(), "%s", verdict)
 }
