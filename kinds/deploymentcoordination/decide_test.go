@@ -20,6 +20,8 @@ func TestDecide(t *testing.T) {
 	type S = []v1.DeploymentState
 	type M = []Member
 	a, b, c := deployment("a"), deployment("b"), deployment("c")
+	rolledOutBefore := record(deployment("a", changed), pending(long), onHold)
+	rolledOutBefore.RolledOutTemplateHash = record(deployment("a")).TemplateHash
 	waitingA, waitingB := record(deployment("a", changed), pending(long), onHold), record(deployment("b", changed), pending(long), onHold)
 	waitingZ := record(deployment("z", changed), pending(long), onHold)
 	activeA := record(deployment("a", changed), pending(long), started(-10*time.Second))
@@ -125,6 +127,16 @@ func TestDecide(t *testing.T) {
 		"a change that is taken back while it waits": {
 			states: S{waitingA}, members: M{deployment("a", held)},
 			wantUnpause: []string{"a"},
+		},
+		"a change that is taken back while it waits and a pod fails": {
+			active: "b", states: S{rolledOutBefore, record(deployment("b", changed), pending(long), started(-10*time.Second))},
+			members:    M{deployment("a", held, failing), deployment("b", rolling)},
+			wantActive: "b", wantUnpause: []string{"a"},
+		},
+		"a change that is taken back when half of it has been rolled out": {
+			active: "b", states: S{rolledOutBefore, record(deployment("b", changed), pending(long), started(-10*time.Second))},
+			members:    M{deployment("a", rolling, held, func(m *Member) { setTemplate(m.Deployment, "first") }), deployment("b", rolling)},
+			wantActive: "b",
 		},
 		"a rollback while active is a new rollout in the same turn, whose time it does not prolong": {
 			active: "a", states: S{record(deployment("a", changed), pending(long), started(-20*time.Second)), waitingB},

@@ -98,7 +98,7 @@ func TestTheLargestStatusFitsIntoEtcd(t *testing.T) {
 		m.Hold.Sequence = types.NamespacedName{Namespace: namespace, Name: strings.Repeat("s", 253)}
 		m.Hold.Group = sequence.Hold{}.Group + strings.Repeat("g", 253)
 		states[i] = record(*m, pending(-1234567), onHold, started(long), finished(long), skipped)
-		states[i].TemplateHash, states[i].RolloutReplicas = "3w5e11264sgsf", new(int32(math.MaxInt32))
+		states[i].TemplateHash, states[i].RolledOutTemplateHash, states[i].RolloutReplicas = "3w5e11264sgsf", "3w5e11264sgsf", new(int32(math.MaxInt32))
 		m.known = &template{hash: states[i].TemplateHash}
 	}
 	got := Decide(Input{Coordination: coordination("", states...), Members: members, Now: noon})

@@ -83,6 +83,9 @@ func (m *Member) rolledOut(record *v1.DeploymentState) bool {
 	if m.complete() {
 		return true
 	}
+	if record != nil && record.Paused && record.RolledOutTemplateHash == m.templateHash() && ptr.Deref(t.current.Spec.Replicas, 1) == m.replicas() {
+		return true // it was changed back while it waited: nothing of the change was rolled out
+	}
 	if record != nil && record.TemplateHash != m.templateHash() {
 		return false
 	}

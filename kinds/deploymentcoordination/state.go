@@ -67,6 +67,7 @@ func noteRolledOut(state *v1.DeploymentState, m *Member, before *v1.DeploymentSt
 	if before == nil || before.HasPendingChanges {
 		state.RolloutReplicas = new(m.replicas())
 	}
+	state.RolledOutTemplateHash = state.TemplateHash
 	state.PendingSince, state.Skipped, state.Resumed = nil, "", false
 }
 

@@ -41,6 +41,8 @@ func ofControllers() []mutant {
 			"a deadline is over a moment late", sequentialJobs, ""},
 		{stalePath + "stale.go", "apierrors.IsConflict(err) || isOfAnother(err)", "apierrors.IsConflict(err)",
 			"a Job that another has replaced is reported as one that the API server does not let stop", sequentialJobs, ""},
+		{kindsPath + "deploymentcoordination/rollout.go", "record.Paused && record.RolledOutTemplateHash == m.templateHash()", "record.Paused && record.RolledOutTemplateHash == \"\"",
+			"a change that is taken back while it waits takes the turn if a pod fails", coordinations, ""},
 		{kindsPath + "deploymentcoordination/decide.go", "|| again && d.reached(next)", "|| again && next.IsZero()",
 			"a rollout that fails as the one before it did keeps its turn for ever", coordinations, ""},
 		{controllers + "podsequence/objects.go", " && !(isSame && before.State == v1alpha1.ObjectWaiting && o.Since.Before(written))", "",

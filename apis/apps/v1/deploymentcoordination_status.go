@@ -111,6 +111,10 @@ type DeploymentState struct {
 	// +optional
 	TemplateHash string `json:"templateHash,omitempty"`
 
+	// Stands for the pod template that was last rolled out completely. A change that is taken back to it is no change.
+	// +optional
+	RolledOutTemplateHash string `json:"rolledOutTemplateHash,omitempty"`
+
 	// True while this DeploymentCoordination keeps the Deployment paused.
 	// +optional
 	Paused bool `json:"paused,omitempty"`
