@@ -18,6 +18,8 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 var (
@@ -79,6 +81,7 @@ func allRows() []row {
 //
 //	go test -run '^$' -bench Rows -benchtime 1x -timeout 24h ./test/bench -rows 5
 func BenchmarkRows(b *testing.B) {
+	requireThisBuild(b)
 	wanted, err := parseRows(*rowNumbers)
 	require.NoError(b, err)
 	rows := slices.DeleteFunc(allRows(), func(r row) bool {
@@ -340,6 +343,18 @@ func commit(b *testing.B) string {
 		text += "-dirty"
 	}
 	return text
+}
+
+// requireThisBuild fails if the programs are of another commit. The go command does not build them.
+func requireThisBuild(b *testing.B) {
+	b.Helper()
+	bin, err := controlplane.FindBin()
+	require.NoError(b, err)
+	version, err := exec.Command(filepath.Join(bin, controlplane.PodSequenceScheduler), "--version").Output()
+	require.NoError(b, err)
+	if head := strings.TrimSuffix(commit(b), "-dirty"); head != "unknown" {
+		require.Contains(b, string(version), head, "the programs in %s are of another commit: run make build first", bin)
+	}
 }
 
 // machine describes what this runs on.
