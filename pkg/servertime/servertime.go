@@ -40,8 +40,11 @@ func (c *Clock) Now() time.Time {
 	if c.answered.IsZero() {
 		return time.Time{}
 	}
-	return c.answered.Add(c.WithTicker.Now().Sub(c.answered) - max(0, c.difference()))
+	return c.own().Add(-max(0, c.difference()))
 }
+
+// own is the own time, as if nobody had set the clock since the last answer. There has been one, and the lock is held.
+func (c *Clock) own() time.Time { return c.answered.Add(c.WithTicker.Now().Sub(c.answered)) }
 
 // Stamps returns a clock for times that are written for others to count from: the API server's, at the earliest a second early and never late. By
 // Now they might count from too early where this machine's clock is behind.
@@ -52,7 +55,10 @@ type stamps struct{ *Clock }
 func (s stamps) Now() time.Time {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	return s.WithTicker.Now().Add(-s.difference())
+	if s.answered.IsZero() {
+		return s.WithTicker.Now()
+	}
+	return s.own().Add(-s.difference())
 }
 
 func (s stamps) Since(t time.Time) time.Duration { return s.Now().Sub(t) }

@@ -15,7 +15,7 @@ func ofFeed() []mutant {
 	return []mutant{
 		{clockPath + "servertime.go", "max(0, c.difference())", "min(0, c.difference())",
 			"a clock that is ahead ends waits early", clocks, ""},
-		{clockPath + "servertime.go", "s.WithTicker.Now().Add(-s.difference())", "s.WithTicker.Now()",
+		{clockPath + "servertime.go", "return s.own().Add(-s.difference())", "return s.own()",
 			"times are written by a clock that is behind", clocks, ""},
 		{clockPath + "servertime.go", "if c.answered.IsZero() {\n\t\treturn time.Time{}", "if c.answered.IsZero() {\n\t\treturn c.WithTicker.Now()",
 			"time begins with a clock that nobody has compared", clocks, ""},
