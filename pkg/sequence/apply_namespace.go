@@ -80,7 +80,7 @@ func (k *knowledge) updateGroupsIn(name string, tx *transaction) {
 	for s := range k.selectors {
 		if groups := k.consents.groupsIn(s, name); groups != s.groupsByNamespace[name] {
 			k.changeGroupsIn(s, name, groups, tx)
-			k.reviewFailures(s, tx)
+			s.reviewFailures(tx)
 		}
 	}
 }

@@ -54,12 +54,12 @@ func (k *knowledge) applyPod(view *pod, tx *transaction) {
 	replace := isNew || !p.SameMembership(view.Pod)
 	p.markDirty(tx)
 	if !isNew && view.Terminating && !p.Terminating {
-		k.noteDeletedPod(p, tx)
+		k.rememberPod(p, tx)
 	}
 	k.update(ns, p, view, replace, tx)
 	tx.entered = append(tx.entered, p)
 	if isNew {
-		k.notePod(p, tx)
+		k.reviewFailuresIn(p.Namespace, tx)
 	}
 }
 
@@ -95,8 +95,9 @@ func (k *knowledge) removePod(namespace, name string, uid types.UID, tx *transac
 	if p == nil || p.UID != uid {
 		return
 	}
-	k.noteDeletedPod(p, tx)
+	k.rememberPod(p, tx)
 	delete(ns.pods, name)
+	k.reviewFailuresIn(namespace, tx)
 	k.nodes.movePod(p, p.runsOn(), "")
 	k.published.withdraw(p)
 	k.reviewStart(p, p.memberships(), true)

@@ -39,10 +39,11 @@ func (k *knowledge) applySequence(stored spec.Stored, tx *transaction) {
 	}
 	if old != nil && old.UID == ps.UID && old.Generation == ps.Generation && reflect.DeepEqual(old.Override, spec.ReadOverride(ps, k.now)) {
 		resumed, records, released := old.resumedAt(), old.nodeRecords, old.firstReleased.Load()
+		old.reviewFailures(tx)
 		old.object, old.cluster = ps, stored.Cluster
 		old.restoreFromStatus()
 		old.markObjects(old.readObjects(old, k.now), tx)
-		k.endRecordedFailures(old, tx)
+		old.reviewFailures(tx)
 		for _, d := range old.domains {
 			wasListed, isListed := records[d.name] != nil, old.nodeRecords[d.name] != nil
 			if !d.isNode() || (wasListed && !isListed) || !old.resumedAt().Equal(resumed) {
@@ -103,16 +104,13 @@ func (k *knowledge) replaceSequence(old, next *sequence, tx *transaction) {
 		k.register(next, affected, tx)
 		if old != nil && !old.refused() && !next.refused() {
 			next.inheritProgress(old, k)
-			k.inheritFailures(next, old, tx)
 		}
 		if old == nil || old.UID != next.UID {
 			next.noteChangesSinceStatus(k.now)
 		}
 		next.restoreFromStatus()
+		next.reviewFailures(tx)
 		next.markObjects(next.readObjects(old, k.now), tx)
-		if old == nil || old.UID != next.UID || old.PerNode != next.PerNode || old.refused() {
-			k.restoreFailures(next, tx)
-		}
 		next.beginDryRun(old)
 		k.beginOrderChecks(next, old, affected, tx)
 		for _, d := range next.domains {
@@ -176,9 +174,6 @@ func (k *knowledge) unregister(s *sequence, tx *transaction) {
 	for _, d := range s.domains {
 		k.alarms.Set(&d.alarm, time.Time{})
 	}
-	for _, f := range s.failures {
-		remove(k.failures, f.Namespace, s)
-	}
 	k.retries.Set(&s.retry, time.Time{})
 	k.consents.unregister(s)
 }
@@ -232,6 +227,7 @@ func (s *sequence) inheritProgress(old *sequence, k *knowledge) {
 		s.firstReleased.Store(true)
 	}
 	s.suspendedSeen = s.Suspended && (old.suspendedSeen || !old.Suspended)
+	s.gone = old.gone
 	now, same := k.now.Truncate(time.Second), s.SameGroups(old.Sequence)
 	for i, g := range s.groups {
 		if same[i] < 0 {

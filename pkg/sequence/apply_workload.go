@@ -60,7 +60,9 @@ func (k *knowledge) applyWorkload(view *workload, tx *transaction) {
 	if view.Hook != (old != nil && old.Hook) {
 		k.reviewHook(view, tx)
 	}
-	k.noteJob(view, tx)
+	if view.Kind == inventory.KindJob {
+		k.reviewFailuresIn(view.Namespace, tx)
+	}
 	if view.Kind == inventory.KindDaemonSet && old == nil {
 		for _, p := range k.namespaces.pods(view.Namespace) {
 			if p.OwnerUID == view.UID {
@@ -127,7 +129,10 @@ func (k *knowledge) removeWorkload(uid types.UID, tx *transaction) {
 	}
 	k.removeFromWorkloads(w, tx)
 	k.workloads.forgetUnfinished(w.Owner)
-	k.rememberJob(w, counted, tx)
+	if w.Kind == inventory.KindJob {
+		k.rememberJob(w, counted, tx)
+		k.reviewFailuresIn(w.Namespace, tx)
+	}
 }
 
 // removeFromWorkloads takes the workload out, and looks anew at its pods if they were no members because of it.

@@ -19,7 +19,7 @@ func (d *demand) facts() readiness.Demand {
 // endFailures ends the failures of the group that came before the workload, if that is a Job that has completed.
 func (d *demand) endFailures(tx *transaction) {
 	w, s, g := &d.workload.Workload, d.sequence, d.sequence.groups[d.group]
-	if !w.Complete || w.CronJob != "" || s.PerNode || d.workload.demands[s] != d || !w.CreatedAt.After(g.failuresOverAt) {
+	if !w.Complete || s.PerNode || d.workload.demands[s] != d || !w.CreatedAt.After(g.failuresOverAt) {
 		return
 	}
 	g.failuresOverAt = w.CreatedAt
@@ -28,11 +28,7 @@ func (d *demand) endFailures(tx *transaction) {
 			other.mark(tx)
 		}
 	}
-	for _, f := range s.failuresIn(d.group) {
-		if s.isOver(&f) {
-			s.knowledge.dropFailure(s, s.failures[f.UID], tx)
-		}
-	}
+	s.reviewFailures(tx)
 }
 
 // mark marks the demand: what it adds to the sums is worked out anew.

@@ -17,7 +17,7 @@ func (d *domain) facts(i int) readiness.Group {
 	if facts.OnNode {
 		facts.MissingOnNode, facts.GoingOnNode = d.missing(g)
 		facts.Unmet = d.unmet(g)
-	} else if len(d.sequence.failures) > 0 {
+	} else if d.sequence.mayHaveFailures() {
 		facts.Lost = d.sequence.lost(i)
 	}
 	facts.OthersSatisfied = state.othersSatisfied

@@ -2,12 +2,14 @@ package sequence
 
 import (
 	"cmp"
+	"iter"
 	"maps"
 	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
@@ -18,37 +20,31 @@ import (
 )
 
 // A Job or a pod without a controller that failed keeps its group from being satisfied also when it is deleted: by its time to live, by
-// a tool that prunes, or by a person who is about to create it again. The engine sees the deletion, and status has the record for
-// engines that did not. A failure ends when an object of its name is there again, when a later Job of its group is complete, when its group is
-// skipped or passed, and when an edit takes the object out of all groups.
-
-func (f *failure) key() inventory.WorkloadKey {
-	return inventory.WorkloadKey{Kind: inventory.Kind(f.Kind), Namespace: f.Namespace, Name: f.Name}
-}
-
-// isSucceededBy reports whether a Job takes the place of one that failed: one of its name, or a newer one of its CronJob, which may have been
-// created again under its name.
-func (f *failure) isSucceededBy(w *inventory.Workload) bool {
-	switch {
-	case f.Kind != string(w.Kind), f.Namespace != w.Namespace, f.UID == w.UID:
-		return false
-	case f.CronJobName != "" && f.CronJobName == w.CronJob:
-		return w.StartedAfter(&inventory.Workload{Name: f.Name, CreatedAt: f.CreatedAt.Time})
-	}
-	return f.Name == w.Name
-}
+// a tool that prunes, or by a person who is about to create it again. Status records it while it is there, and the engine remembers what went
+// before status had it. A failure ends when an object of its name is there again, when a Job of its group is complete that was created after
+// it, when its group is skipped or passed, and when an edit takes the object out of all groups.
 
 // failedJob and failedPod are the records of what has failed.
 func (s *sequence) failedJob(w *workload, group int) v1alpha1.Failure {
 	return s.shortened(v1alpha1.Failure{
 		Kind: string(inventory.KindJob), Namespace: w.Namespace, Name: w.Name, UID: w.UID, CreatedAt: metav1.NewTime(w.CreatedAt),
-		Pods: int32(min(max(w.Expects(s.groups[group].Required), 1), maxPodsOfFailure)), CronJobName: w.CronJob, Labels: w.Labels,
-		FailedAt: ptr.To(metav1.NewTime(w.FailedAt)),
+		Pods: int32(min(max(w.Expects(s.groups[group].Required), 1), maxPodsOfFailure)), Labels: w.Labels, FailedAt: ptr.To(metav1.NewTime(w.FailedAt)),
 	})
 }
 
-// maxLabelsOfFailure bounds, in bytes, the labels of a record: whoever may create pods may give them any number of labels.
-const maxLabelsOfFailure = 1 << 10
+func (s *sequence) failedPod(p *pod) v1alpha1.Failure {
+	return s.shortened(v1alpha1.Failure{
+		Kind: string(inventory.KindPod), Namespace: p.Namespace, Name: p.Name, UID: p.UID, CreatedAt: metav1.NewTime(p.CreatedAt.Time()),
+		Pods: 1, Labels: p.Labels.Map(),
+	})
+}
+
+const (
+	// maxPodsOfFailure bounds a number of the API that others may have written to status.
+	maxPodsOfFailure = 1 << 30
+	// maxLabelsOfFailure bounds, in bytes, the labels of a record: whoever may create pods may give them any number of labels.
+	maxLabelsOfFailure = 1 << 10
+)
 
 // shortened returns the record as status has room for it. Of too many labels it keeps those that the groups ask for.
 func (s *sequence) shortened(f v1alpha1.Failure) v1alpha1.Failure {
@@ -75,39 +71,49 @@ func (s *sequence) shortened(f v1alpha1.Failure) v1alpha1.Failure {
 	return f
 }
 
-func (s *sequence) failedPod(p *pod) v1alpha1.Failure {
-	return s.shortened(v1alpha1.Failure{
-		Kind: string(inventory.KindPod), Namespace: p.Namespace, Name: p.Name, UID: p.UID, CreatedAt: metav1.NewTime(p.CreatedAt.Time()),
-		Pods: 1, Labels: p.Labels.Map(),
-	})
-}
-
-// maxPodsOfFailure bounds a number of the API that others may have written to status.
-const maxPodsOfFailure = 1 << 30
-
 // rememberJob remembers a Job that failed and was deleted, in all sequences that counted it.
 func (k *knowledge) rememberJob(w *workload, counted []*demand, tx *transaction) {
 	if w.replaced {
 		return
 	}
 	for _, demand := range counted {
-		s := demand.sequence
-		if f := (&failure{Failure: s.failedJob(w, demand.group)}); s.wasThereAt(tx) && k.isUnresolved(s, f) {
-			k.remember(s, f, tx)
-		}
+		demand.sequence.remember(demand.sequence.failedJob(w, demand.group), tx)
 	}
 }
 
-// noteDeletedPod remembers a pod that failed without a controller, and is a member no longer. A group by name expects the name anyway.
-func (k *knowledge) noteDeletedPod(p *pod, tx *transaction) {
+// rememberPod remembers a pod that failed without a controller, and is a member no longer. A group by name expects the name anyway.
+func (k *knowledge) rememberPod(p *pod, tx *transaction) {
 	if !p.IsLost() {
 		return
 	}
 	for _, m := range p.memberships() {
-		if len(m.sequence.Names(p.Namespace)[p.Name]) == 0 && m.sequence.wasThereAt(tx) {
-			k.remember(m.sequence, &failure{Failure: m.sequence.failedPod(p)}, tx)
+		if s := m.sequence; len(s.Names(p.Namespace)[p.Name]) == 0 {
+			s.remember(s.failedPod(p), tx)
 		}
 	}
+}
+
+// remember keeps a failure until status has it. Of one group it keeps as many as status may list: so none forgets its last failure for those of
+// another, which would start those that wait.
+func (s *sequence) remember(f v1alpha1.Failure, tx *transaction) {
+	group, selected := s.groupOfFailure(&f)
+	if !selected || s.PerNode || !s.wasThereAt(tx) || s.isRecorded(f.UID) {
+		return
+	}
+	inGroup := 0
+	for _, other := range s.gone {
+		if at, selected := s.groupOfFailure(&other); selected && at == group {
+			inGroup++
+		}
+	}
+	if inGroup >= v1alpha1.MaxFailures {
+		return
+	}
+	if s.gone == nil {
+		s.gone = map[types.UID]v1alpha1.Failure{}
+	}
+	s.gone[f.UID] = f
+	tx.markGroupDirty(s.nodeless, group)
 }
 
 // wasThereAt reports whether the sequence was there when the event happened, which may come late.
@@ -115,161 +121,67 @@ func (s *sequence) wasThereAt(tx *transaction) bool {
 	return tx.version == "" || !inventory.Behind(tx.version, s.sinceVersion)
 }
 
-// groupOfFailure is the group that would select the failed member.
-func (s *sequence) groupOfFailure(f *failure) (int, bool) {
-	return s.GroupOfTemplate(f.Namespace, labels.Set(f.Labels), s.groupsByNamespace[f.Namespace])
+// isRecorded reports whether status lists the failure.
+func (s *sequence) isRecorded(uid types.UID) bool {
+	return slices.ContainsFunc(s.object.Status.Failures, func(f v1alpha1.Failure) bool { return f.UID == uid })
 }
 
-// remember keeps a failure as long as the sequence must.
-func (k *knowledge) remember(s *sequence, f *failure, tx *transaction) {
-	group, selected := s.groupOfFailure(f)
-	switch {
-	case s.PerNode, s.refused(), !selected, s.groups[group].Skip, !s.Continuous && s.nodeless.Passed.Has(group):
-		return
-	}
-	if len(s.failures) >= v1alpha1.MaxFailures && !k.makeRoomFor(s, group, tx) {
-		return
-	}
-	if s.failures == nil {
-		s.failures = failuresOf{}
-	}
-	s.failures[f.UID] = f
-	insert(k.failures, f.Namespace, s)
-	tx.markGroupDirty(s.nodeless, group)
+// groupOfFailure is the group that selects the failed member, and waits for it.
+func (s *sequence) groupOfFailure(f *v1alpha1.Failure) (int, bool) {
+	group, selected := s.GroupOfTemplate(f.Namespace, labels.Set(f.Labels), s.groupsByNamespace[f.Namespace])
+	return group, selected && !s.groups[group].Skip && (s.Continuous || !s.nodeless.Passed.Has(group))
 }
 
-// makeRoomFor forgets a failure of the group that has most of them, if that has more than the group that needs room. There may be as many
-// failures as groups, so none forgets its last one for another: its others would start those that wait.
-func (k *knowledge) makeRoomFor(s *sequence, group int, tx *transaction) bool {
-	in := map[int][]*failure{}
-	most := group
-	for _, f := range s.failures {
-		if at, selected := s.groupOfFailure(f); selected {
-			in[at] = append(in[at], f)
-		}
-	}
-	for at := range s.groups {
-		if len(in[at]) > len(in[most]) {
-			most = at
-		}
-	}
-	if most == group {
-		return false
-	}
-	k.dropFailure(s, slices.MaxFunc(in[most], func(a, b *failure) int { return report.CompareFailures(a.Failure, b.Failure) }), tx)
-	return true
-}
-
-// areIn reports whether anything in a namespace failed.
-func (all failuresOf) areIn(namespace string) bool {
-	for _, f := range all {
-		if f.Namespace == namespace {
-			return true
-		}
-	}
-	return false
-}
-
-// dropFailure forgets a failure.
-func (k *knowledge) dropFailure(s *sequence, f *failure, tx *transaction) {
-	delete(s.failures, f.UID)
-	if !s.failures.areIn(f.Namespace) {
-		remove(k.failures, f.Namespace, s)
-	}
-	if group, selected := s.groupOfFailure(f); selected {
-		tx.markGroupDirty(s.nodeless, group)
-	}
-}
-
-// noteJob ends the failures that a Job succeeds, and forgets that of the Job itself: it is there.
-func (k *knowledge) noteJob(w *workload, tx *transaction) {
-	if w.Kind != inventory.KindJob {
-		return
-	}
-	for s := range maps.Clone(k.failures[w.Namespace]) {
-		for uid, f := range s.failures {
-			if uid == w.UID || f.isSucceededBy(&w.Workload) {
-				k.dropFailure(s, f, tx)
-			}
-		}
-	}
-}
-
-// notePod is noteJob for a pod.
-func (k *knowledge) notePod(p *pod, tx *transaction) {
-	key := inventory.WorkloadKey{Kind: inventory.KindPod, Namespace: p.Namespace, Name: p.Name}
-	for s := range maps.Clone(k.failures[p.Namespace]) {
-		for uid, f := range s.failures {
-			if f.key() == key && (uid != p.UID || !p.Terminating) {
-				k.dropFailure(s, f, tx)
-			}
-		}
-	}
-}
-
-// isOver reports whether a Job of the group was created after the failure of another one and has completed.
-func (s *sequence) isOver(f *v1alpha1.Failure) bool {
-	group, selected := s.groupOfFailure(&failure{Failure: *f})
-	return selected && f.FailedAt != nil && f.CronJobName == "" && f.FailedAt.Time.Before(s.groups[group].failuresOverAt)
-}
-
-// isUnresolved reports whether nothing that is known ends the failure: neither is the object there, nor a successor.
-func (k *knowledge) isUnresolved(s *sequence, f *failure) bool {
-	if s.isOver(&f.Failure) {
-		return false
+// isOver reports whether the failure counts no longer, if it is one in this group: an object of its name is there, or a Job of the group
+// is complete that was created after it.
+func (s *sequence) isOver(f *v1alpha1.Failure, group int) bool {
+	if f.FailedAt != nil && f.FailedAt.Time.Before(s.groups[group].failuresOverAt) {
+		return true
 	}
 	if inventory.Kind(f.Kind) == inventory.KindPod {
-		p := k.namespaces.pods(f.Namespace)[f.Name]
-		return p == nil || (p.UID == f.UID && p.Terminating)
+		p := s.knowledge.namespaces.pods(f.Namespace)[f.Name]
+		return p != nil && (p.UID != f.UID || !p.Terminating)
 	}
-	for w := range k.workloads.byNamespace[f.Namespace] {
-		if w.UID == f.UID || f.isSucceededBy(&w.Workload) {
-			return false
-		}
-	}
-	return true
+	return s.knowledge.workloads.byName[inventory.WorkloadKey{Kind: inventory.Kind(f.Kind), Namespace: f.Namespace, Name: f.Name}] != nil
 }
 
-// restoreFailures takes from status the failures that the engine did not see: when it first sees the sequence, or keeps its failures again.
-func (k *knowledge) restoreFailures(s *sequence, tx *transaction) {
-	for _, recorded := range s.object.Status.Failures {
-		if f := (&failure{Failure: recorded, recorded: true}); k.isUnresolved(s, f) {
-			k.remember(s, f, tx)
-		}
-	}
+// mayHaveFailures reports whether any failure may count.
+func (s *sequence) mayHaveFailures() bool {
+	return len(s.gone)+len(s.object.Status.Failures) > 0 && !s.PerNode && !s.refused()
 }
 
-// endRecordedFailures forgets the failures that status does not have any more, of those that the engine has from there.
-func (k *knowledge) endRecordedFailures(s *sequence, tx *transaction) {
-	for uid, f := range s.failures {
-		if f.recorded && !slices.ContainsFunc(s.object.Status.Failures, func(listed v1alpha1.Failure) bool { return listed.UID == uid }) {
-			k.dropFailure(s, f, tx)
+// failures are those that may count, with the group in which they do.
+func (s *sequence) failures() iter.Seq2[int, *v1alpha1.Failure] {
+	return func(yield func(int, *v1alpha1.Failure) bool) {
+		if !s.mayHaveFailures() {
+			return
+		}
+		for _, f := range slices.AppendSeq(slices.Clone(s.object.Status.Failures), maps.Values(s.gone)) {
+			if group, selected := s.groupOfFailure(&f); selected && !yield(group, &f) {
+				return
+			}
 		}
 	}
 }
 
-// inheritFailures takes over what an earlier spec of the same object remembered. The edit may have taken members out, or skip their group.
-func (k *knowledge) inheritFailures(s, old *sequence, tx *transaction) {
-	if s.UID != old.UID || s.PerNode || old.PerNode {
-		return
+// reviewFailures marks for re-evaluation the groups in which failures may count, and forgets those that are over and that status does not list.
+func (s *sequence) reviewFailures(tx *transaction) {
+	for group := range s.failures() {
+		tx.markGroupDirty(s.nodeless, group)
 	}
-	for _, f := range old.failures {
-		if k.isUnresolved(s, f) {
-			k.remember(s, f, tx)
-		}
-	}
+	maps.DeleteFunc(s.gone, func(uid types.UID, f v1alpha1.Failure) bool {
+		group, selected := s.groupOfFailure(&f)
+		return !selected || s.isOver(&f, group) || s.isRecorded(uid)
+	})
 }
 
-// reviewFailures forgets the failures that are over: in groups that are passed permanently, or that do not select their members any more, and
-// those that a Job of the group made up for. It reports whether there were any.
-func (k *knowledge) reviewFailures(s *sequence, tx *transaction) (changed bool) {
-	for _, f := range s.failures {
-		if group, selected := s.groupOfFailure(f); !selected || !s.Continuous && s.nodeless.Passed.Has(group) || s.isOver(&f.Failure) {
-			k.dropFailure(s, f, tx)
-			changed = true
+// reviewFailuresIn is reviewFailures for all sequences of a namespace, in which something has come or gone.
+func (k *knowledge) reviewFailuresIn(name string, tx *transaction) {
+	if ns := k.namespaces[name]; ns != nil {
+		for s := range ns.sequences {
+			s.reviewFailures(tx)
 		}
 	}
-	return changed
 }
 
 // lost sums up the failures in a group.
@@ -280,14 +192,15 @@ func (s *sequence) lost(group int) (lost readiness.Lost) {
 	return lost
 }
 
-// failuresIn are the failures in a group, of members that are gone.
+// failuresIn are the failures in a group, of members that are gone, sorted.
 func (s *sequence) failuresIn(group int) []v1alpha1.Failure {
 	var in []v1alpha1.Failure
-	for _, f := range s.failures {
-		if at, selected := s.groupOfFailure(f); selected && at == group {
-			in = append(in, f.Failure)
+	for at, f := range s.failures() {
+		if at == group && !s.isOver(f, group) {
+			in = append(in, *f)
 		}
 	}
+	slices.SortFunc(in, report.CompareFailures)
 	return in
 }
 
@@ -302,8 +215,7 @@ func (s *sequence) allFailures() []v1alpha1.Failure {
 		if g.Skip || (!s.Continuous && s.nodeless.Passed.Has(i)) {
 			continue
 		}
-		in[i] = slices.SortedFunc(slices.Values(s.failuresIn(i)), report.CompareFailures)
-		in[i] = append(in[i], slices.SortedFunc(slices.Values(s.failedMembers(i)), report.CompareFailures)...)
+		in[i] = append(s.failuresIn(i), slices.SortedFunc(slices.Values(s.failedMembers(i)), report.CompareFailures)...)
 		most = max(most, len(in[i]))
 	}
 	var all []v1alpha1.Failure
@@ -391,7 +303,7 @@ func (d *domain) failedJobs(i int) []*inventory.Workload {
 	var jobs []*inventory.Workload
 	newest := d.newestJob(i)
 	for demand := range d.sequence.groups[i].demands {
-		if demand.entered.Failed > 0 && (demand.workload.CronJob != "" || !newest.CreatedAt.After(demand.workload.FailedAt)) {
+		if demand.entered.Failed > 0 && !newest.CreatedAt.After(demand.workload.FailedAt) {
 			jobs = append(jobs, &demand.workload.Workload)
 		}
 	}
@@ -402,7 +314,7 @@ func (d *domain) failedJobs(i int) []*inventory.Workload {
 func (d *domain) lostIn(i int) []v1alpha1.Failure {
 	newest := d.newestJob(i)
 	return slices.DeleteFunc(d.sequence.failuresIn(i), func(f v1alpha1.Failure) bool {
-		return f.FailedAt != nil && f.CronJobName == "" && newest.CreatedAt.After(f.FailedAt.Time)
+		return f.FailedAt != nil && newest.CreatedAt.After(f.FailedAt.Time)
 	})
 }
 
@@ -412,7 +324,7 @@ func (d *domain) newestJob(i int) *inventory.Workload {
 	newest := &inventory.Workload{}
 	for demand := range d.sequence.groups[i].demands {
 		w := &demand.workload.Workload
-		if w.Kind != inventory.KindJob || w.Terminating || w.CronJob != "" {
+		if w.Kind != inventory.KindJob || w.Terminating {
 			continue
 		}
 		if cmp.Or(w.CreatedAt.Compare(newest.CreatedAt), strings.Compare(newest.Namespace, w.Namespace), strings.Compare(newest.Name, w.Name)) > 0 {

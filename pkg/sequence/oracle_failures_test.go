@@ -40,7 +40,7 @@ func (o *oracle) noteComplete(v *view) {
 		}
 	}
 	for uid, i := range v.placedIn {
-		if complete, _ := jobCompletedAt(o.byUID[uid]); complete && cronJobOf(o.byUID[uid]) == "" && v.Spec.Scope != v1alpha1.ScopeNode {
+		if complete, _ := jobCompletedAt(o.byUID[uid]); complete && v.Spec.Scope != v1alpha1.ScopeNode {
 			over[v.definitions[i]] = later(over[v.definitions[i]], o.byUID[uid].GetCreationTimestamp().Time)
 		}
 	}
@@ -58,6 +58,7 @@ func (o *oracle) noteFailures(v *view) {
 	if v.Spec.Scope == v1alpha1.ScopeNode {
 		return
 	}
+	maps.DeleteFunc(m.failures, func(_ types.UID, f oracleFailure) bool { return f.recorded }) // status says it again, or no more
 	for uid, f := range m.failures {
 		group := o.groupOfFailure(v, f)
 		if o.isResolved(v, f) || group < 0 || v.Spec.PodGroups[group].Skip {
@@ -69,15 +70,12 @@ func (o *oracle) noteFailures(v *view) {
 			o.rememberFailure(v, f)
 		}
 	}
-	listed := map[types.UID]bool{}
 	for _, recorded := range v.Status.Failures {
-		listed[recorded.UID] = true
-		if f := (oracleFailure{recorded, true}); !m.recalled && !o.isResolved(v, f) {
+		delete(m.failures, recorded.UID)
+		if f := (oracleFailure{recorded, true}); !o.isResolved(v, f) {
 			o.rememberFailure(v, f)
 		}
 	}
-	m.recalled = true
-	maps.DeleteFunc(m.failures, func(uid types.UID, f oracleFailure) bool { return f.recorded && !listed[uid] })
 }
 
 func (o *oracle) rememberFailure(v *view, f oracleFailure) {
@@ -119,7 +117,7 @@ func (o *oracle) wentFailed(v *view, was metav1.Object) (oracleFailure, bool) {
 		expected, _ := wanted(was, requirementOf(v.Spec.PodGroups[group]))
 		f := oracleFailure{v1alpha1.Failure{
 			Kind: "Job", Namespace: was.Namespace, Name: was.Name, UID: was.UID, CreatedAt: was.CreationTimestamp, FailedAt: failedAt(was),
-			Pods: int32(max(1, expected)), CronJobName: cronJobNameOf(was), Labels: was.Spec.Template.Labels,
+			Pods: int32(max(1, expected)), Labels: was.Spec.Template.Labels,
 		}, false}
 		return f, !o.isResolved(v, f)
 	case *corev1.Pod:
@@ -163,11 +161,5 @@ func (o *oracle) isResolved(v *view, f oracleFailure) bool {
 	if there := o.objects[f.Kind][oracleName(f.Namespace, f.Name)]; there != nil {
 		return there.GetUID() != f.UID || f.Kind == "Job" || there.GetDeletionTimestamp() == nil
 	}
-	if f.CronJobName == "" {
-		return v.isOver(o.groupOfFailure(v, f), f.FailedAt)
-	}
-	failed := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: f.Name, CreationTimestamp: f.CreatedAt}}
-	return slices.ContainsFunc(all[*batchv1.Job](o, "Job"), func(j *batchv1.Job) bool {
-		return j.Namespace == f.Namespace && j.UID != f.UID && cronJobNameOf(j) == f.CronJobName && startedAfter(j, failed)
-	})
+	return v.isOver(o.groupOfFailure(v, f), f.FailedAt)
 }

@@ -120,9 +120,8 @@ type memory struct {
 	// resumed is when a suspension was lifted.
 	resumed time.Time
 
-	// failures are members that failed and are gone. recalled reports that those of status have been looked at, as they are once.
+	// failures are members that failed and are gone.
 	failures map[types.UID]oracleFailure
-	recalled bool
 	// came is the version of the event with which the sequence came.
 	came int
 }

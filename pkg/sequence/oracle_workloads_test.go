@@ -172,13 +172,6 @@ func cronJobOf(w metav1.Object) types.UID {
 	return ref.UID
 }
 
-func cronJobNameOf(w metav1.Object) string {
-	if cronJobOf(w) == "" {
-		return ""
-	}
-	return metav1.GetControllerOf(w).Name
-}
-
 // noteUnfinished remembers Jobs of CronJobs that went before they were complete, as long as the CronJob has Jobs.
 func (o *oracle) noteUnfinished() {
 	for uid, w := range o.before {
@@ -381,7 +374,7 @@ func (o *oracle) count(v *view, i int) groupCount {
 	for uid, in := range v.placedIn {
 		w := o.byUID[uid]
 		job, _ := w.(*batchv1.Job)
-		if in != i || o.superseded(w) || job != nil && cronJobOf(w) == "" && v.isOver(i, failedAt(job)) {
+		if in != i || o.superseded(w) || job != nil && v.isOver(i, failedAt(job)) {
 			continue
 		}
 		anything = true

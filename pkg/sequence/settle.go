@@ -52,9 +52,13 @@ func (k *knowledge) settle(tx *transaction) Changes {
 // advance brings the domain up to its sums and to the time.
 func (k *knowledge) advance(d *domain, tx *transaction, changes *Changes) {
 	d.evaluate(k)
-	completed := d.Completed
+	completed, passed := d.Completed, d.Passed
 	d.advance(k.now)
-	if len(d.sequence.failures) > 0 && k.reviewFailures(d.sequence, tx) {
+	if d.Passed != passed && d.sequence.mayHaveFailures() {
+		for i := range (d.Passed &^ passed).All() {
+			d.groupState(i)
+		}
+		d.sequence.reviewFailures(tx)
 		d.evaluate(k) // of what passed just now nothing is expected that is gone
 		d.advance(k.now)
 	}

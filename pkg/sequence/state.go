@@ -7,7 +7,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/placement"
 	"example.com/podsequence/pkg/sequence/progress"
@@ -29,7 +28,6 @@ type knowledge struct {
 
 	// What follows from that.
 	unplaced unplaced
-	failures failures
 
 	// When time alone changes something.
 	alarms progress.Alarms[*domain]
@@ -46,7 +44,7 @@ type knowledge struct {
 
 func newKnowledge(config Config) *knowledge {
 	k := &knowledge{
-		settings: newSettings(config), world: newWorld(), failures: failures{},
+		settings: newSettings(config), world: newWorld(),
 		unseen: unseenPods{versions: map[types.UID]string{}},
 	}
 	k.unplaced = newUnplaced(&k.nodes)
@@ -151,16 +149,6 @@ type demand struct {
 	entered readiness.Demands
 	// counted reports that it will be settled at the end of this transaction, and completed that it is of a Job that completed in it.
 	counted, completed bool
-}
-
-// failuresOf are the failures of one sequence.
-type failuresOf map[types.UID]*failure
-
-// failure is a member that failed and is gone.
-type failure struct {
-	v1alpha1.Failure
-	// recorded reports that the engine has it from status, and so forgets it when status does.
-	recorded bool
 }
 
 // dryRun is what a sequence would have held in its dry run until it released the groups of the pods.

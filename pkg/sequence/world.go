@@ -172,9 +172,6 @@ type node struct {
 	seenIn uint64    // the number of the transaction in which it did
 }
 
-// failures are the sequences that remember failures, by the namespace of what failed: there its successors are created.
-type failures map[string]map[*sequence]struct{}
-
 // sequence is a PodSequence or a ClusterPodSequence, and how far it has come.
 type sequence struct {
 	*spec.Sequence
@@ -226,8 +223,8 @@ type sequence struct {
 	changedAs string
 	// sinceVersion is the version of the event with which the sequence began to count, in its scope; empty if nobody knows.
 	sinceVersion string
-	// failures are those of members that failed and are gone.
-	failures failuresOf
+	// gone are the failures of members that went before status listed them.
+	gone map[types.UID]v1alpha1.Failure
 
 	// dry is what it would have held; nil but for a dry run.
 	dry *dryRun

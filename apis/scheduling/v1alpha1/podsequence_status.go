@@ -154,8 +154,8 @@ type PodSequenceStatus struct {
 
 	// The Jobs and the pods without a controller that failed in groups by label that are not passed, at most 64. A
 	// failure stays on record, also when the object is deleted, until an object of its name is created again, a Job of the group
-	// that was created after the failure is complete, an edit takes it out of its group, or the group is skipped. A Job of a CronJob ends
-	// with the next Job of that CronJob instead. Only for scope Cluster.
+	// that was created after the failure is complete, an edit takes it out of its group, or the group is skipped. Only for scope
+	// Cluster.
 	// +optional
 	// +listType=map
 	// +listMapKey=uid
@@ -245,10 +245,6 @@ type Failure struct {
 
 	// The number of pods that its group expects of it.
 	Pods int32 `json:"pods"`
-
-	// The name of the CronJob that owns it. Absent if none does. One that is created again under its name continues its work.
-	// +optional
-	CronJobName string `json:"cronJobName,omitempty"`
 
 	// When a Job failed.
 	// +optional

@@ -88,10 +88,9 @@ func (d Demand) Sum() Demands {
 	return sum
 }
 
-// IsOver reports whether the workload is a Job that failed before another Job of the group was created that has completed. For a Job of a
-// CronJob only a newer Job of that CronJob makes up.
+// IsOver reports whether the workload is a Job that failed before another Job of the group was created that has completed.
 func (d Demand) IsOver() bool {
-	return d.Workload.Failed && d.Workload.CronJob == "" && d.Workload.FailedAt.Before(d.FailuresOverAt)
+	return d.Workload.Failed && d.Workload.FailedAt.Before(d.FailuresOverAt)
 }
 
 // CountsWhereDue reports whether a DaemonSet's pods count only as far as its controller has found them ready where it is due. A taint, or
