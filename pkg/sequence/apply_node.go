@@ -41,8 +41,8 @@ func (k *knowledge) applyNode(object *corev1.Node, tx *transaction) {
 		k.nodes.removeHost(old)
 		tx.pins = append(tx.pins, changedPin{Pin: inventory.Pin{Host: old.Hostname()}})
 	}
-	if view.seenAt, view.seenIn = k.now.Truncate(time.Second), k.transactions; old != nil && old.Object.UID == view.Object.UID {
-		view.seenAt, view.seenIn = old.seenAt, old.seenIn
+	if view.seenAt = k.now.Truncate(time.Second); old != nil && old.Object.UID == view.Object.UID {
+		view.seenAt = old.seenAt
 	}
 	k.nodes.byName[view.Name] = view
 	k.reportTrouble(old, view, tx)
@@ -52,15 +52,8 @@ func (k *knowledge) applyNode(object *corev1.Node, tx *transaction) {
 	due := map[*sequence][]int{}
 	k.workloads.enterDue(view, due)
 	for s := range k.perNode {
-		d := s.domains[view.Name]
-		if _, isDue := due[s]; d == nil && !isDue && !s.Eager && s.nodeRecords[view.Name] == nil {
-			tx.markEmptyNodeDirty(s, view.Name, old)
-			continue
-		}
-		switch {
-		case d == nil:
-			d = s.newDomain(view.Name, old)
-		case d.node == nil || d.node.Object.UID != view.Object.UID:
+		d := s.domainAt(view.Name)
+		if d.node == nil || d.node.Object.UID != view.Object.UID {
 			d.reset()
 		}
 		d.setNode(view, tx)
@@ -96,10 +89,6 @@ func (k *knowledge) removeNode(name string, tx *transaction) {
 	}
 	for s := range k.perNode {
 		d := s.domains[name]
-		if d == nil {
-			tx.markEmptyNodeDirty(s, name, n)
-			continue
-		}
 		d.setNode(nil, tx)
 		tx.markDirty(d)
 	}

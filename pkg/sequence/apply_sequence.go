@@ -38,7 +38,7 @@ func (k *knowledge) applySequence(stored spec.Stored, tx *transaction) {
 		return
 	}
 	if old != nil && old.UID == ps.UID && old.Generation == ps.Generation && reflect.DeepEqual(old.Override, spec.ReadOverride(ps, k.now)) {
-		resumed, records, released := old.resumedAt(), old.nodeRecords, old.firstReleased.Load()
+		resumed, records, released := old.resumedAt(), old.nodeRecords, old.firstReleased
 		old.reviewFailures(tx)
 		old.object, old.cluster = ps, stored.Cluster
 		old.restoreFromStatus()
@@ -50,7 +50,7 @@ func (k *knowledge) applySequence(stored spec.Stored, tx *transaction) {
 				tx.markDirty(d)
 			}
 		}
-		if old.firstReleased.Load() && !released {
+		if old.firstReleased && !released {
 			old.noteFirstReleased(tx)
 		}
 		return
@@ -114,7 +114,7 @@ func (k *knowledge) replaceSequence(old, next *sequence, tx *transaction) {
 		next.beginDryRun(old)
 		k.beginOrderChecks(next, old, affected, tx)
 		for _, d := range next.domains {
-			d.published.Released, d.published.unpublished = 0, true // every member is looked at by itself
+			d.published.released, d.published.unpublished = 0, true // every member is looked at by itself
 			tx.markDirty(d)
 		}
 	}
@@ -135,7 +135,7 @@ func (k *knowledge) replaceSequence(old, next *sequence, tx *transaction) {
 // register makes a sequence count, and enters its members everywhere. A namespace that does not allow the sequence knows nothing of it.
 func (k *knowledge) register(s *sequence, affected map[*pod]struct{}, tx *transaction) {
 	k.sequences[s.Key] = s
-	s.registered, s.knowledge, s.registeredIn = true, k, k.transactions
+	s.registered, s.knowledge = true, k
 	k.consents.register(s)
 	s.domainAt("")
 	s.retry.Owner, s.overrideEnd.Owner = s, s
@@ -150,10 +150,8 @@ func (k *knowledge) register(s *sequence, affected map[*pod]struct{}, tx *transa
 		for _, g := range s.groups {
 			g.watchedSince = k.now.Truncate(time.Second)
 		}
-		if s.Eager {
-			for name := range k.nodes.byName {
-				s.domainAt(name)
-			}
+		for name := range k.nodes.byName {
+			s.domainAt(name)
 		}
 	}
 	if s.SelectsNamespaces() {
@@ -190,7 +188,7 @@ func (s *sequence) restoreFromStatus() {
 			}
 		}
 		if s.record(0).ReleasedAt != nil {
-			s.firstReleased.Store(true) // last: the domains above begin with what has been published of them
+			s.firstReleased = true
 		}
 		return
 	}
@@ -223,8 +221,8 @@ func (s *sequence) inheritProgress(old *sequence, k *knowledge) {
 	if s.UID != old.UID || s.PerNode != old.PerNode {
 		return
 	}
-	if old.firstReleased.Load() || !old.Suspended {
-		s.firstReleased.Store(true)
+	if old.firstReleased || !old.Suspended {
+		s.firstReleased = true
 	}
 	s.suspendedSeen = s.Suspended && (old.suspendedSeen || !old.Suspended)
 	s.gone = old.gone
@@ -245,21 +243,8 @@ func (s *sequence) inheritProgress(old *sequence, k *knowledge) {
 		s.resumedSeen = now
 	}
 	for name, before := range old.domains {
-		if s.domains[name] != nil || (before.node != nil && (before.hasHistory() || s.Suspended)) {
-			s.domainAt(name).inheritProgress(before, same)
-		}
-	}
-	for name, d := range s.domains {
-		if old.domains[name] != nil || d.node == nil {
-			continue
-		}
-		if s.Suspended {
-			d.ReleasedBefore |= same.Set(old.onEmptyNode(d.node).Released)
-		}
-		for _, state := range d.groupStates {
-			if at := same[state.group]; at >= 0 {
-				state.unsatisfiedBefore = !old.groups[at].NeedsNoPods
-			}
+		if d := s.domains[name]; d != nil {
+			d.inheritProgress(before, same)
 		}
 	}
 }

@@ -15,15 +15,7 @@ import (
 func (s *sequence) describeOn(decision *report.Decision, n *node, now time.Time) {
 	decision.NodeNotReady = !n.NotReady.IsZero()
 	decision.NodeTrouble = report.NodeTrouble(&n.Node)
-	if d := s.domains[n.Name]; d != nil {
-		d.describe(decision, now)
-		return
-	}
-	d := domain{sequence: s, name: n.Name, node: n, evaluated: true}
-	at := s.onEmptyNode(n)
-	d.Passed, d.Released = at.Passed, at.Released
-	_, d.Reached = s.ReachedOn(n.Object.Labels)
-	d.describe(decision, now)
+	s.domains[n.Name].describe(decision, now)
 }
 
 // decision says what holds the pod.

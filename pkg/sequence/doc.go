@@ -12,7 +12,6 @@
 //
 //	sequence      the Engine: transactions, domains, what is published
 //	report        status, messages and problems from what the engine has worked out
-//	placement     scope Node: which nodes are open to which groups
 //	progress      which groups are passed and released, since when, and when time alone will change that
 //	readiness     whether a group is satisfied, since when, and what is missing: one file a rule
 //	hold          whether a sequence holds a pod, and what a suspension releases
@@ -26,7 +25,6 @@
 //
 //	sequence          a PodSequence or a ClusterPodSequence
 //	domain            where a sequence passes its groups in order: the cluster, or one node
-//	empty node        a node where nothing of a sequence is; it has no domain
 //	group state       one group in one domain: its members, and the sums of what they add
 //	member            a pod in its group; it is done when it has reached what the group requires
 //	contribution      what a member adds to the sums
@@ -54,8 +52,8 @@
 //     one event completes db, and the same event makes web-0 wait for a second sequence, web-0 is not reported.
 //   - The sums of a group are what the rules of readiness make of the facts, whatever the order of events. Whether the Deployment of db
 //     comes before its pods or after them, db lacks the same number of pods.
-//   - What is kept follows from the objects that there are. A sequence over 5,000 nodes that has a driver on 3 of them has 4 domains: these
-//     nodes', and that of pods without a node.
+//   - What is kept follows from the objects that there are. A sequence over 5,000 nodes has 5,001 domains: these nodes', and that of
+//     pods without a node.
 //   - What a pod's event costs depends on the groups it belongs to and on the pods that it releases. 10,000 pods of web may wait while a pod
 //     of db becomes ready, as long as another pod of db is missing. Two exceptions: what completes a group looks at all its members, to say
 //     since when, and what makes another revision of a workload the newest counts the workload's pods anew, once in a rollout.

@@ -7,55 +7,21 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence/placement"
 	"example.com/podsequence/pkg/sequence/progress"
 	"example.com/podsequence/pkg/sequence/readiness"
 	"example.com/podsequence/pkg/sequence/report"
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
-// Most nodes have nothing of most sequences: no member is bound there, and no DaemonSet is due. How far a sequence of scope Node
-// is on such an empty node follows from the node's labels alone, so nothing is kept for it. A domain is made when something comes
-// to the node, and dropped when it is as if nothing had ever been there.
-//
-// An eager sequence has a domain for every node, because its empty nodes differ in more: they have conditions, a time-out after which it goes on, or a
-// wait of a group that needs no pods, counts from when the node and the sequence were there together, and a suspension keeps
-// what it found where groups are not for every node.
-
-// onEmptyNode is how far the sequence is on a node where nothing of it is; the node may be nil.
-func (s *sequence) onEmptyNode(n *node) placement.Standing {
-	if n == nil {
-		return placement.Standing{}
-	}
-	return placement.OnEmptyNode(s.Sequence, n.Object.Labels, s.refused(), s.releasedAtFirst())
-}
-
 // isOpen reports whether a node is open to pods of the group.
 func (s *sequence) isOpen(name string, group int) bool {
-	if d := s.domains[name]; d != nil {
-		return d.standing().IsOpen(group)
-	}
-	return s.onEmptyNode(s.knowledge.nodes.byName[name]).IsOpen(group)
-}
-
-// currentOn returns the groups that are under way on a node.
-func (s *sequence) currentOn(n *node) spec.GroupSet {
-	if d := s.domains[n.Name]; d != nil {
-		return d.Current()
-	}
-	passed, reached := s.ReachedOn(n.Object.Labels)
-	return reached &^ passed
-}
-
-// markEmptyNodeDirty notes that a node has changed on which nothing of the sequence is, so that the transaction finds out what that
-// means. before may be nil.
-func (tx *transaction) markEmptyNodeDirty(s *sequence, name string, before *node) {
-	tx.emptyNodes = append(tx.emptyNodes, emptyNodeChange{s, name, s.onEmptyNode(before)})
+	d := s.domains[name]
+	return d != nil && d.standing().isOpen(group)
 }
 
 // releasedAtFirst returns the groups that had been released as soon as there was the sequence, so that a suspension does not hold them.
 func (s *sequence) releasedAtFirst() spec.GroupSet {
-	if s.firstReleased.Load() {
+	if s.firstReleased {
 		return spec.Before(1)
 	}
 	return 0
@@ -64,17 +30,11 @@ func (s *sequence) releasedAtFirst() spec.GroupSet {
 // noteFirstReleased notes that status has come to say that the first group had been released.
 func (s *sequence) noteFirstReleased(tx *transaction) {
 	if s.Suspended {
-		s.firstReleased.Store(false) // until now
 		for _, d := range s.domains {
 			tx.markDirty(d)
 		}
-		for name, n := range s.knowledge.nodes.byName {
-			if s.domains[name] == nil {
-				tx.markEmptyNodeDirty(s, name, n)
-			}
-		}
 	}
-	s.firstReleased.Store(true)
+	s.firstReleased = true
 }
 
 // domainAt is the domain of a node, or of what is not bound or of scope Cluster. It is made if there is none yet.
@@ -82,43 +42,19 @@ func (s *sequence) domainAt(name string) *domain {
 	if d := s.domains[name]; d != nil {
 		return d
 	}
-	return s.newDomain(name, s.knowledge.nodes.byName[name])
-}
-
-// newDomain makes a domain where none is. before is its node as it was before this transaction; nil if there was none.
-func (s *sequence) newDomain(name string, before *node) *domain {
 	d := &domain{sequence: s, name: name, node: s.knowledge.nodes.byName[name]}
 	d.alarm.Owner = d
-	d.startFromEmptyNode(before)
+	for i, g := range s.groups {
+		if !s.PerNode || (g.OnEveryNode && d.isNode()) {
+			d.groupState(i)
+		}
+	}
 	s.domainsMu.Lock()
 	defer s.domainsMu.Unlock()
 	if s.domains[name] = d; !d.isNode() {
 		s.nodeless = d
 	}
 	return d
-}
-
-// startFromEmptyNode starts a new domain from the state of the empty node. before is that node, nil if there was none.
-func (d *domain) startFromEmptyNode(before *node) {
-	s := d.sequence
-	for i, g := range s.groups {
-		if !s.PerNode || (g.OnEveryNode && d.isNode()) {
-			d.groupState(i)
-		}
-	}
-	if !s.PerNode {
-		return
-	}
-	now := s.knowledge.transactions
-	if before == nil || before.seenIn == now || s.registeredIn == now {
-		return
-	}
-	d.published = publishedDomain{Standing: s.onEmptyNode(before)}
-	if d.node.seenIn < now { // it is not another node of that name: something comes to an empty node
-		d.Passed, d.Released, d.ReleasedBefore, d.evaluated = d.published.Passed, d.published.Released, d.published.Released, true
-		_, d.Reached = s.ReachedOn(before.Object.Labels)
-		d.published.unmatched = d.unmatchedGroups() // nothing is there that may have failed
-	}
 }
 
 // restoreFromRecord creates the state of the current group if it needs no pods, so that it takes from the record since when the group is
@@ -131,31 +67,9 @@ func (d *domain) restoreFromRecord(record *v1alpha1.NodeStatus) {
 	}
 }
 
-// hasHistory reports whether something was there of which the future depends.
-func (d *domain) hasHistory() bool { return d.Once != 0 || d.sequence.Suspended }
-
-// isRedundant reports whether the domain says no more than none would.
-func (d *domain) isRedundant() bool {
-	if d.node == nil {
-		return !slices.ContainsFunc(d.groupStates, func(state *groupState) bool { return len(state.members) > 0 })
-	}
-	s := d.sequence
-	d.groupStates = slices.DeleteFunc(d.groupStates, func(state *groupState) bool { return d.isEmptyGroup(state) })
-	return len(d.groupStates) == 0 && !s.Eager && !d.hasHistory() && s.nodeRecords[d.name] == nil && d.published.Standing == s.onEmptyNode(d.node)
-}
-
-// isEmptyGroup reports whether nothing is in the group, nothing is due, and nothing else is waited for.
-func (d *domain) isEmptyGroup(state *groupState) bool {
-	g := d.sequence.groups[state.group]
-	if len(state.members) > 0 || g.OnEveryNode || (state.satisfied && !(g.NeedsNoPods && (g.Wait == 0 || state.since.Equal(d.watchedSince(state.group))))) {
-		return false
-	}
-	for demand := range g.demands {
-		if _, due := demand.workload.due[d.name]; due {
-			return false
-		}
-	}
-	return true
+// isGone reports whether the domain is of a node that is not known, and has nothing of the sequence.
+func (d *domain) isGone() bool {
+	return d.isNode() && d.node == nil && !slices.ContainsFunc(d.groupStates, func(state *groupState) bool { return len(state.members) > 0 })
 }
 
 // domainOf is the domain in which the pod counts.
@@ -237,8 +151,8 @@ func (d *domain) watchedSince(group int) time.Time {
 }
 
 // standing is how far the domain is now.
-func (d *domain) standing() placement.Standing {
-	return placement.Standing{Passed: d.Passed, Released: d.Released, Known: d.node != nil}
+func (d *domain) standing() standing {
+	return standing{passed: d.Passed, released: d.Released, known: d.node != nil}
 }
 
 // current is the first group that is waited for and not passed; len(groups) when none is.

@@ -38,7 +38,7 @@ func (k *knowledge) noteReleases(d *domain, before publishedDomain) {
 		return
 	}
 	held := report.DryRun{Longest: dry.longest}
-	for i := range (d.Released &^ before.Released).All() {
+	for i := range (d.Released &^ before.released).All() {
 		k.countHeld(&held, d, i, before.lost.Time())
 	}
 	dry.total, dry.longest = dry.total+len(held.Pods), held.Longest

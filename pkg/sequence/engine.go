@@ -16,7 +16,7 @@ import (
 func (e *Engine) settleAt(version string, enter func(*transaction)) Changes {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	tx := e.begin(version)
+	tx := &transaction{version: version}
 	enter(tx)
 	return e.settle(tx)
 }
@@ -26,7 +26,7 @@ func (e *Engine) ApplyPod(object *corev1.Pod) Changes {
 	view := viewPod(object)
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	tx := e.begin(view.ResourceVersion)
+	tx := &transaction{version: view.ResourceVersion}
 	e.applyPod(view, tx)
 	changes := e.settle(tx)
 	e.unseen.advance(view.ResourceVersion)
@@ -155,7 +155,7 @@ func (e *Engine) Tick(now time.Time) Changes {
 	if next := e.nextWake(); next.IsZero() || e.now.Before(next) {
 		return Changes{}
 	}
-	tx := e.begin("")
+	tx := &transaction{}
 	for d := range e.alarms.Due(e.now) {
 		tx.markDirty(d)
 	}

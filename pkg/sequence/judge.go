@@ -99,7 +99,7 @@ func (all *unplaced) reasonOf(p *pod, m *membership) reason {
 	}
 	if n := all.nodeOfPin(p.Pin()); n == nil {
 		r.group = -1
-	} else if waitsFor := m.sequence.currentOn(n) & m.sequence.groups[m.group].Awaited; waitsFor != 0 {
+	} else if waitsFor := m.sequence.domains[n.Name].Current() & m.sequence.groups[m.group].Awaited; waitsFor != 0 {
 		r.group = int8(waitsFor.First()) + 1
 	}
 	return r

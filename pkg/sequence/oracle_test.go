@@ -221,7 +221,7 @@ func (c *comparison) do(e event) error {
 	c.before = c.ask()
 	c.count()
 	for _, check := range []func() error{
-		c.checkPods, c.checkReports, c.checkCircles, c.checkDryRuns, c.checkStarts, c.checkConsent, c.checkEmptyNodes, func() error { return checkPublished(c.engine.Engine) }, func() error { return checkSums(c.engine.Engine) },
+		c.checkPods, c.checkReports, c.checkCircles, c.checkDryRuns, c.checkStarts, c.checkConsent, func() error { return checkPublished(c.engine.Engine) }, func() error { return checkSums(c.engine.Engine) },
 		func() error { return c.checkReleased(changes, before, c.before) },
 		func() error { return c.checkNominations(changes, before, c.before) },
 		func() error { return c.checkSequences(changes, before, c.before) },

@@ -259,11 +259,17 @@ func (o *oracle) deadline(v *view, c *course, i int, releasedAt time.Time) time.
 func (o *oracle) noteWaiting(v *view, c *course, i int, mayStart, satisfied bool) {
 	g, at := v.Spec.PodGroups[i], place{c.node, v.definitions[i]}
 	switch {
-	case g.Timeout == "" || !mayStart || !o.applies(g, c.node) || needsNone(g) && !waitsForMore(g):
+	case g.Timeout == "" || !mayStart || !o.applies(g, c.node) || needsNone(g) && !waitsForMore(g) || o.isAbsent(v, c, i):
 		delete(v.memory.lost, at)
 	case !satisfied && v.memory.lost[at].IsZero():
 		v.memory.lost[at] = o.second()
 	}
+}
+
+// isAbsent reports whether nothing of group i is on the node or due there, so that only a sequence that goes on without it counts the time.
+func (o *oracle) isAbsent(v *view, c *course, i int) bool {
+	g := v.Spec.PodGroups[i]
+	return c.groups[i].expected == 0 && !needsNone(g) && g.OnTimeout != v1alpha1.TimeoutContinue
 }
 
 // timedOut reports whether group i is too late.

@@ -86,7 +86,7 @@ func (all *unplaced) markPinsTo(change nodeChange, tx *transaction) {
 				if m.sequence != change.sequence {
 					continue
 				}
-				if !change.before.IsOpen(m.group) && p.openTo(change.node) {
+				if !change.before.isOpen(m.group) && p.openTo(change.node) {
 					p.opened++
 				}
 				tx.dirtyPods = append(tx.dirtyPods, p)

@@ -23,6 +23,12 @@ func (d *domain) Readiness(i int) progress.Readiness {
 	}
 }
 
+// IsAbsent reports whether nothing of a group is on the node or due there.
+func (d *domain) IsAbsent(i int) bool {
+	facts := d.facts(i)
+	return facts.Need().Expected == 0 && !d.sequence.groups[i].OnEveryNode
+}
+
 // isUnfinished reports whether something of a group is there that has not completed, or failed and is gone.
 func (d *domain) isUnfinished(i int) bool {
 	g, state := d.sequence.groups[i], d.peek(i)

@@ -8,7 +8,6 @@ import (
 
 	"example.com/podsequence/pkg/sequence/hold"
 	"example.com/podsequence/pkg/sequence/inventory"
-	"example.com/podsequence/pkg/sequence/placement"
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
@@ -22,7 +21,7 @@ func (d *domain) publish() (before publishedDomain) {
 
 func (d *domain) toPublish() publishedDomain {
 	return publishedDomain{
-		Standing: d.standing(), ripe: d.Ripe, unmatched: d.unmatchedGroups(), failed: d.failedGroups(),
+		standing: d.standing(), ripe: d.Ripe, unmatched: d.unmatchedGroups(), failed: d.failedGroups(),
 		lost: inventory.TimestampOf(d.lastLost()),
 	}
 }
@@ -58,7 +57,7 @@ func (k *knowledge) publish(p *pod) verdict {
 // releasesUnseen reports whether the sequence releases such a pod.
 func (set *settings) releasesUnseen(view *pod, m membership) bool {
 	facts := set.holdFacts(view, m)
-	facts.Released = m.sequence.publishedOn("").Released.Has(m.group)
+	facts.Released = m.sequence.publishedOn("").released.Has(m.group)
 	return facts.Rule() == hold.Free
 }
 
@@ -104,13 +103,13 @@ func (set *settings) published(p *publishedPod, uid types.UID) verdict {
 }
 
 // publishedOn is how far the sequence is on a node, as of the last event.
-func (s *sequence) publishedOn(name string) placement.Standing {
+func (s *sequence) publishedOn(name string) standing {
 	s.domainsMu.RLock()
 	defer s.domainsMu.RUnlock()
 	if d := s.domains[name]; d != nil {
-		return d.published.Standing
+		return d.published.standing
 	}
-	return s.onEmptyNode(s.knowledge.published.node(name))
+	return standing{} // the node is not known
 }
 
 // differsOn returns the first group that pods of this one wait for and that is for a node as its labels are here, and is not as they are

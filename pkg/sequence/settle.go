@@ -45,7 +45,7 @@ func (k *knowledge) settle(tx *transaction) Changes {
 	if len(tx.toCheckOrder) > 0 {
 		k.checkOrder(tx)
 	}
-	k.dropRedundantDomains(tx)
+	k.dropDomains(tx)
 	return changes
 }
 
@@ -83,26 +83,23 @@ func (k *knowledge) settleNodes(tx *transaction) {
 		}
 		change.sequence.opens.Add(1)
 		k.unplaced.markPinsTo(change, tx)
-		for group := range (change.now.Open() &^ change.before.Open()).All() {
+		for group := range (change.now.open() &^ change.before.open()).All() {
 			opened[membership{change.sequence, group}] += k.nodes.roomOn(change.node)
 		}
 	}
 	for i := range tx.dirtyDomains {
 		if d := &tx.dirtyDomains[i]; d.sequence.registered && d.isNode() {
-			settle(nodeChange{d.sequence, d.name, d.before.Standing, d.published.Standing})
+			settle(nodeChange{d.sequence, d.name, d.before.standing, d.published.standing})
 		}
-	}
-	for _, change := range tx.emptyNodes {
-		settle(nodeChange{change.sequence, change.node, change.before, change.sequence.onEmptyNode(k.nodes.byName[change.node])})
 	}
 	k.unplaced.markPinsDirty(tx)
 	k.tryOn(opened, tx)
 }
 
-// dropRedundantDomains forgets the domains of nodes that say no more than none would.
-func (k *knowledge) dropRedundantDomains(tx *transaction) {
+// dropDomains forgets the domains of nodes that are gone.
+func (k *knowledge) dropDomains(tx *transaction) {
 	for _, d := range tx.dirtyDomains {
-		if d.isNode() && d.isRedundant() {
+		if d.isGone() {
 			k.alarms.Set(&d.alarm, time.Time{})
 			d.sequence.domainsMu.Lock()
 			delete(d.sequence.domains, d.name)
@@ -162,13 +159,13 @@ func (k *knowledge) settleDomain(c *Changes, d dirtyDomain) {
 		return
 	}
 	// Who waits for a group is told when it fails, and when its pass cannot be recorded for long.
-	if before.Passed != now.Passed || before.failed != now.failed || before.ripe != now.ripe {
+	if before.passed != now.passed || before.failed != now.failed || before.ripe != now.ripe {
 		c.Advanced = append(c.Advanced, s.Key)
 	}
 	if before.unpublished {
 		return // its pods are looked at by themselves
 	}
-	for i := range (before.Released ^ now.Released).All() {
+	for i := range (before.released ^ now.released).All() {
 		for p := range d.peek(i).members {
 			k.settlePod(c, p)
 		}

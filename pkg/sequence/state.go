@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/pkg/sequence/inventory"
-	"example.com/podsequence/pkg/sequence/placement"
 	"example.com/podsequence/pkg/sequence/progress"
 	"example.com/podsequence/pkg/sequence/readiness"
 	"example.com/podsequence/pkg/sequence/spec"
@@ -22,9 +21,6 @@ import (
 type knowledge struct {
 	settings settings
 	world
-
-	// transactions counts them.
-	transactions uint64
 
 	// What follows from that.
 	unplaced unplaced
@@ -72,7 +68,7 @@ type domain struct {
 
 // publishedDomain is how far a domain was when it was last published.
 type publishedDomain struct {
-	placement.Standing
+	standing
 	// ripe are the groups whose pass is to be recorded.
 	ripe spec.GroupSet
 	// unmatched are the groups under way that no pod and no workload matches, see readiness.Need.

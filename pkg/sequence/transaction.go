@@ -4,7 +4,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/pkg/sequence/inventory"
-	"example.com/podsequence/pkg/sequence/placement"
 )
 
 // transaction is one step of the engine: objects are entered one by one, and only then is it seen what that changes.
@@ -17,8 +16,6 @@ type transaction struct {
 	demands []*demand
 	// dirtyPods are those whose verdict may be another one, beside the members of domains.
 	dirtyPods []*pod
-	// emptyNodes are nodes on which nothing of a sequence is and where it may be elsewhere than before.
-	emptyNodes []emptyNodeChange
 	// pins are pins that may mean another node than before.
 	pins []changedPin
 	// entered are the pods of which there is a new version.
@@ -55,24 +52,11 @@ type podInSequence struct {
 	in *sequence
 }
 
-// emptyNodeChange is a node on which nothing of a sequence is, and how far it was there before this transaction.
-type emptyNodeChange struct {
-	sequence *sequence
-	node     string
-	before   placement.Standing
-}
-
 // nodeChange is a node, and how far a sequence was there before this transaction and is now.
 type nodeChange struct {
 	sequence    *sequence
 	node        string
-	before, now placement.Standing
-}
-
-// begin begins the transaction of an event of a version. The compiler inlines it, so that the transaction of a pod's event is on the stack.
-func (k *knowledge) begin(version string) *transaction {
-	k.transactions++
-	return &transaction{version: version}
+	before, now standing
 }
 
 func (tx *transaction) markDirty(d *domain) {

@@ -15,7 +15,7 @@ func TestAListThatRemovesAPodForgetsNoOther(t *testing.T) {
 	e := newEngine()
 	gone := makePod("gone", "5").Obj()
 	e.ApplyPod(gone)
-	tx := e.begin("20")
+	tx := &transaction{version: "20"}
 	e.removePod(gone.Namespace, gone.Name, gone.UID, tx)
 	e.ReportWhenSeen(makePod("listed", "15").Obj())
 	assert.Len(t, e.unseen.versions, 1)

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
-	"example.com/podsequence/pkg/sequence/placement"
 	"example.com/podsequence/pkg/sequence/report"
 )
 
@@ -224,7 +223,7 @@ func (p *Placement) Open(node string) report.Decision { return p.open(p.needsNow
 
 func (p *Placement) open(needs []membership, node string) report.Decision {
 	for _, m := range needs {
-		if t := m.sequence.publishedOn(node); !t.IsOpen(m.group) {
+		if t := m.sequence.publishedOn(node); !t.isOpen(m.group) {
 			return p.engine.closed(m, t, node)
 		}
 	}
@@ -260,7 +259,7 @@ func (p *Placement) needsNow() []membership {
 }
 
 // closed says why a node is not open. What the group there lacks it says only if no event is under way.
-func (e *Engine) closed(m membership, t placement.Standing, node string) report.Decision {
+func (e *Engine) closed(m membership, t standing, node string) report.Decision {
 	d := m.closed(t, node)
 	if d.Reason == report.HeldByGroup && e.mu.TryRLock() {
 		defer e.mu.RUnlock()
@@ -273,15 +272,15 @@ func (e *Engine) closed(m membership, t placement.Standing, node string) report.
 }
 
 // closed says which group a node that is not open waits for.
-func (m membership) closed(t placement.Standing, node string) report.Decision {
+func (m membership) closed(t standing, node string) report.Decision {
 	s, d := m.sequence, m.heldOn(node)
 	switch awaited := s.groups[m.group].Awaited; {
-	case !t.Known:
+	case !t.known:
 		d.Reason = report.HeldByUnknownNode
-	case t.Passed.Contains(awaited):
+	case t.passed.Contains(awaited):
 		d.Reason = report.HeldBySuspension
 	default:
-		d.Group = (awaited &^ t.Passed).First()
+		d.Group = (awaited &^ t.passed).First()
 		d.Title = s.groups[d.Group].Title
 	}
 	return d
@@ -326,7 +325,7 @@ func (m membership) openNodes() *OpenNodes {
 	nodes := &m.sequence.knowledge.published.nodes
 	open := &OpenNodes{to: m, opens: now, Names: sets.Set[string]{}}
 	for name := range nodes.Range {
-		if m.sequence.publishedOn(name.(string)).IsOpen(m.group) {
+		if m.sequence.publishedOn(name.(string)).isOpen(m.group) {
 			open.Names.Insert(name.(string))
 		}
 	}

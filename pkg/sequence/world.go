@@ -169,7 +169,6 @@ func newNodes() nodes {
 type node struct {
 	inventory.Node
 	seenAt time.Time // when the engine came to know it
-	seenIn uint64    // the number of the transaction in which it did
 }
 
 // sequence is a PodSequence or a ClusterPodSequence, and how far it has come.
@@ -201,9 +200,8 @@ type sequence struct {
 	// domainsMu guards which domains there are and what they published against those who read without the engine's lock. It is held for
 	// no more than a look at one domain, and is the innermost lock.
 	domainsMu sync.RWMutex
-	// knowledge provides the nodes and the time. It is nil until the sequence is registered, in the transaction of the number registeredIn.
-	knowledge    *knowledge
-	registeredIn uint64
+	// knowledge provides the nodes and the time. It is nil until the sequence is registered.
+	knowledge *knowledge
 	// resumedSeen is when a suspension was lifted, as the engine saw it; zero if it saw none.
 	resumedSeen time.Time
 	// suspendedSeen reports that the engine saw its suspension begin, and so knows better than status what had been released.
@@ -213,9 +211,9 @@ type sequence struct {
 	// untried are the groups of which pods were not tried when a node opened to them, and retry is when they are: see tryOn.
 	untried spec.GroupSet
 	retry   progress.Alarm[*sequence]
-	// firstReleased reports that the first group had been released, so that being suspended does not hold it. Atomic, because it is read
+	// firstReleased reports that the first group had been released, so that being suspended does not hold it.
 	// without a lock, see publishedOn.
-	firstReleased atomic.Bool
+	firstReleased bool
 	// registered reports whether the engine still goes by this sequence.
 	registered bool
 

@@ -43,8 +43,8 @@ func ofHold() []mutant {
 			"a DeploymentCoordination takes a pod for held that goes by nodes", engine, ""},
 		{enginePath + "report.go", "s.releasedAtFirst(), s.Suspended, s.refused())", "s.releasedAtFirst(), false, s.refused())",
 			"status says that a suspended sequence of scope Node releases its groups", engine, ""},
-		{"pkg/sequence/placement/standing.go", "hold.Released(reached, before, s.Suspended, refused)", "hold.Released(reached, 0, s.Suspended, refused)",
-			"a suspension closes nodes to the first group, where nothing of the sequence is", placements, ""},
+		{progressPath + "state.go", " && d.IsAbsent(group):", " && false:",
+			"a time-out on a node counts from before anything of the group is there", engine, ""},
 		{progressPath + "state.go", "hold.Released(s.Reached, s.ReleasedBefore, d.Suspended, d.Refused)", "hold.Released(s.Reached, s.ReleasedBefore, d.Suspended, false)",
 			"groups of a sequence without consent are released", progresses, ""},
 	}

@@ -43,7 +43,6 @@ var (
 	inventories    = judge{"pkg/sequence/inventory", everyTest}
 	specs          = judge{"pkg/sequence/spec", everyTest}
 	holds          = judge{"pkg/sequence/hold", everyTest}
-	placements     = judge{"pkg/sequence/placement", everyTest}
 	reports        = judge{"pkg/sequence/report", everyTest}
 	records        = judge{"pkg/record", everyTest}
 	progresses     = judge{"pkg/sequence/progress", everyTest}

@@ -32,8 +32,6 @@ func ofObjects() []mutant {
 			"a break of an object that nobody saw does not begin a wait anew", engine, ""},
 		{"pkg/sequence/domain.go", "if !s.PerNode || (g.OnEveryNode && d.isNode()) {", "if !s.PerNode || (g.OnEveryNode && !d.isNode()) {",
 			"a group of objects is never passed where no pod of it is", engine, ""},
-		{"pkg/sequence/domain.go", "len(state.members) > 0 || g.OnEveryNode ||", "len(state.members) > 0 ||",
-			"a node forgets that an object is missing", engine, ""},
 		{"pkg/sequence/apply_sequence.go", "\t\told.markObjects(old.readObjects(old, k.now), tx)\n", "",
 			"what status says of objects later is not read", engine, ""},
 		{specPath + "objects.go", "object.Until = cmp.Or(object.Until, v1alpha1.UntilCurrent)", "_ = cmp.Or(object.Until, v1alpha1.UntilCurrent)",

@@ -27,6 +27,8 @@ func (d *Domain) Records() bool { return !d.PerNode && !d.Continuous && !d.DryRu
 type Facts interface {
 	// Readiness returns how far a group is.
 	Readiness(group int) Readiness
+	// IsAbsent reports whether nothing of a group is on the node or due there.
+	IsAbsent(group int) bool
 	// Recorded returns what status says of a group that is still defined in the same way.
 	Recorded(group int) v1alpha1.GroupStatus
 	// RecordedPass returns the pass of a group that status records.

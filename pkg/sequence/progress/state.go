@@ -76,11 +76,12 @@ func (s *State) noteLost(d Domain, group int, now time.Time) {
 	}
 }
 
-// noteWaiting notes since when a group is seen to wait on a node. One that is held has all its time when it is released.
+// noteWaiting notes since when a group is seen to wait on a node. One that is held has all its time when it is released, and so has one of
+// which nothing is there when something comes.
 func (s *State) noteWaiting(d Domain, group int, now time.Time) {
 	readiness := d.Readiness(group)
 	switch {
-	case d.Groups[group].Timeout == 0 || !s.Released.Has(group) || readiness.Elsewhere || readiness.NeedsNothing:
+	case d.Groups[group].Timeout == 0 || !s.Released.Has(group) || readiness.Elsewhere || readiness.NeedsNothing || !d.Groups[group].ContinueOnTimeout && d.IsAbsent(group):
 		s.Lose(group, time.Time{})
 	case !readiness.Satisfied && s.LostAt(group).IsZero():
 		s.Lose(group, now.Truncate(time.Second))

@@ -29,6 +29,8 @@ func (f facts) Readiness(group int) Readiness {
 	return Readiness{Satisfied: ready, Since: at(seconds)}
 }
 
+func (f facts) IsAbsent(int) bool { return false }
+
 func (f facts) Recorded(group int) v1alpha1.GroupStatus { return f.recorded[group] }
 
 func (f facts) RecordedPass(group int) (v1alpha1.GroupPass, bool) {

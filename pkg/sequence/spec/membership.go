@@ -79,18 +79,3 @@ func (s *Sequence) MatchCost() int {
 func (g *Group) AppliesTo(nodeLabels map[string]string) bool {
 	return g.NodeSelector == nil || g.NodeSelector.Matches(labels.Set(nodeLabels))
 }
-
-// ReachedOn returns how far a sequence is on nodes with these labels where it has nothing: the groups that are for other nodes
-// only are passed, and no other is.
-func (s *Sequence) ReachedOn(nodeLabels map[string]string) (passed, reached GroupSet) {
-	for i, g := range s.Groups {
-		if !passed.Contains(g.Awaited) {
-			continue
-		}
-		reached.Add(i)
-		if !g.AppliesTo(nodeLabels) {
-			passed.Add(i)
-		}
-	}
-	return passed, reached
-}

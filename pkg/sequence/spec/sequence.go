@@ -51,9 +51,6 @@ type Sequence struct {
 	byName map[string]map[string][]int
 	// installation is the namespace where PodSequence itself runs; empty if that is not known.
 	installation string
-	// Eager is for scope Node: nodes where nothing of the sequence is may differ in more than their labels, see
-	// compileEmptyNodes.
-	Eager bool
 
 	Problems []Problem
 }
@@ -152,7 +149,7 @@ func Compile(stored Stored, gatePrefixes []string, now time.Time) *Sequence {
 	if last := s.Groups[len(s.Groups)-1]; len(s.Groups) > 1 && !s.PerNode && last.Selector != nil {
 		last.IsRest = last.Selector.Empty()
 	}
-	s.compileEmptyNodes()
+	s.compileNeeds()
 	s.Problems = append(s.Problems, override.Problems...)
 	return s
 }
@@ -326,18 +323,13 @@ func Selector(in *v1alpha1.LabelSelector) (labels.Selector, error) {
 	return metav1.LabelSelectorAsSelector(out)
 }
 
-// compileEmptyNodes works out which groups need no pods on a node. It also works out whether nodes where nothing of the
-// sequence is may differ in more than their labels: they have conditions, a time-out after which the sequence goes on, or a wait of a
-// group that needs no pods, counts from when the node and the sequence were there together, and a suspension keeps what it found where
-// groups are not for every node, or more than the first group waits for none.
-func (s *Sequence) compileEmptyNodes() {
+// compileNeeds works out which groups need no pods on a node.
+func (s *Sequence) compileNeeds() {
 	if !s.PerNode {
 		return
 	}
 	for _, g := range s.Groups {
 		needsNone := g.needsNoMember() && !g.Unreadable
 		g.NeedsNoPods, g.OnEveryNode = needsNone && !g.waitsForMore(), needsNone && g.waitsForMore()
-		s.Eager = s.Eager || needsNone || (g.ContinueOnTimeout && g.Timeout > 0) || (s.Suspended && g.NodeSelector != nil)
 	}
-	s.Eager = s.Eager || (s.Suspended && !s.IsList)
 }
