@@ -59,7 +59,7 @@ func (k *knowledge) applyPod(view *pod, tx *transaction) {
 	k.update(ns, p, view, replace, tx)
 	tx.entered = append(tx.entered, p)
 	if isNew {
-		k.reviewFailuresIn(p.Namespace, tx)
+		k.reviewFailuresOf(inventory.KindPod, p.Namespace, p.Name, tx)
 	}
 }
 
@@ -97,7 +97,7 @@ func (k *knowledge) removePod(namespace, name string, uid types.UID, tx *transac
 	}
 	k.rememberPod(p, tx)
 	delete(ns.pods, name)
-	k.reviewFailuresIn(namespace, tx)
+	k.reviewFailuresOf(inventory.KindPod, namespace, name, tx)
 	k.nodes.movePod(p, p.runsOn(), "")
 	k.published.withdraw(p)
 	k.reviewStart(p, p.memberships(), true)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/inventory"
@@ -225,7 +226,7 @@ func (s *sequence) inheritProgress(old *sequence, k *knowledge) {
 		s.firstReleased = true
 	}
 	s.suspendedSeen = s.Suspended && (old.suspendedSeen || !old.Suspended)
-	s.gone = old.gone
+	s.gone, s.ended = old.gone, old.ended
 	now, same := k.now.Truncate(time.Second), s.SameGroups(old.Sequence)
 	for i, g := range s.groups {
 		if same[i] < 0 {
@@ -284,7 +285,7 @@ func newSequence(compiled *spec.Sequence, stored spec.Stored) *sequence {
 	s := &sequence{
 		Sequence: compiled, groups: make([]*group, len(compiled.Groups)), object: stored.PodSequence, cluster: stored.Cluster,
 		unreadable: stored.Unreadable, created: stored.CreationTimestamp.Time,
-		domains: map[string]*domain{}, groupsByNamespace: map[string]spec.GroupSet{},
+		ended: sets.Set[types.UID]{}, domains: map[string]*domain{}, groupsByNamespace: map[string]spec.GroupSet{},
 	}
 	places, onlyPlaces := make([]membership, len(s.groups)), make([][]membership, len(s.groups))
 	for i, g := range compiled.Groups {

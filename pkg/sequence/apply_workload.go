@@ -61,7 +61,7 @@ func (k *knowledge) applyWorkload(view *workload, tx *transaction) {
 		k.reviewHook(view, tx)
 	}
 	if view.Kind == inventory.KindJob {
-		k.reviewFailuresIn(view.Namespace, tx)
+		k.reviewFailuresOf(view.Kind, view.Namespace, view.Name, tx)
 	}
 	if view.Kind == inventory.KindDaemonSet && old == nil {
 		for _, p := range k.namespaces.pods(view.Namespace) {
@@ -131,7 +131,7 @@ func (k *knowledge) removeWorkload(uid types.UID, tx *transaction) {
 	k.workloads.forgetUnfinished(w.Owner)
 	if w.Kind == inventory.KindJob {
 		k.rememberJob(w, counted, tx)
-		k.reviewFailuresIn(w.Namespace, tx)
+		k.reviewFailuresOf(w.Kind, w.Namespace, w.Name, tx)
 	}
 }
 

@@ -15,7 +15,9 @@ import (
 func (s *sequence) describeOn(decision *report.Decision, n *node, now time.Time) {
 	decision.NodeNotReady = !n.NotReady.IsZero()
 	decision.NodeTrouble = report.NodeTrouble(&n.Node)
-	s.domains[n.Name].describe(decision, now)
+	if d := s.domains[n.Name]; d != nil { // else the sequence was replaced since the caller found the node closed
+		d.describe(decision, now)
+	}
 }
 
 // decision says what holds the pod.

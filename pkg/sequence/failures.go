@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
@@ -132,17 +133,24 @@ func (s *sequence) groupOfFailure(f *v1alpha1.Failure) (int, bool) {
 	return group, selected && !s.groups[group].Skip && (s.Continuous || !s.nodeless.Passed.Has(group))
 }
 
-// isOver reports whether the failure counts no longer, if it is one in this group: an object of its name is there, or a Job of the group
-// is complete that was created after it.
-func (s *sequence) isOver(f *v1alpha1.Failure, group int) bool {
-	if f.FailedAt != nil && f.FailedAt.Time.Before(s.groups[group].failuresOverAt) {
-		return true
-	}
+// namesake returns the UID of the object that has the name of the failed one, which may be that itself; empty if there is none. A failed pod
+// that is going is gone.
+func (k *knowledge) namesake(f *v1alpha1.Failure) types.UID {
 	if inventory.Kind(f.Kind) == inventory.KindPod {
-		p := s.knowledge.namespaces.pods(f.Namespace)[f.Name]
-		return p != nil && (p.UID != f.UID || !p.Terminating)
+		if p := k.namespaces.pods(f.Namespace)[f.Name]; p != nil && (p.UID != f.UID || !p.Terminating) {
+			return p.UID
+		}
+	} else if w := k.workloads.byName[inventory.WorkloadKey{Kind: inventory.Kind(f.Kind), Namespace: f.Namespace, Name: f.Name}]; w != nil {
+		return w.UID
 	}
-	return s.knowledge.workloads.byName[inventory.WorkloadKey{Kind: inventory.Kind(f.Kind), Namespace: f.Namespace, Name: f.Name}] != nil
+	return ""
+}
+
+// isOver reports whether the failure will never count again, if it is one in this group: a Job of the group is complete that was created after
+// it, or another object of its name is there, or was.
+func (s *sequence) isOver(f *v1alpha1.Failure, group int) bool {
+	namesake := s.knowledge.namesake(f)
+	return s.ended.Has(f.UID) || f.FailedAt != nil && f.FailedAt.Time.Before(s.groups[group].failuresOverAt) || namesake != "" && namesake != f.UID
 }
 
 // mayHaveFailures reports whether any failure may count.
@@ -164,22 +172,36 @@ func (s *sequence) failures() iter.Seq2[int, *v1alpha1.Failure] {
 	}
 }
 
-// reviewFailures marks for re-evaluation the groups in which failures may count, and forgets those that are over and that status does not list.
+// reviewFailures marks for re-evaluation the groups in which failures may count, and notes which are over, as long as status lists them.
 func (s *sequence) reviewFailures(tx *transaction) {
-	for group := range s.failures() {
+	if !s.mayHaveFailures() {
+		return
+	}
+	for group, f := range s.failures() {
 		tx.markGroupDirty(s.nodeless, group)
+		if s.isOver(f, group) {
+			s.ended.Insert(f.UID)
+		}
 	}
 	maps.DeleteFunc(s.gone, func(uid types.UID, f v1alpha1.Failure) bool {
-		group, selected := s.groupOfFailure(&f)
-		return !selected || s.isOver(&f, group) || s.isRecorded(uid)
+		_, selected := s.groupOfFailure(&f)
+		return !selected || s.ended.Has(uid) || s.knowledge.namesake(&f) == uid || s.isRecorded(uid)
 	})
+	maps.DeleteFunc(s.ended, func(uid types.UID, _ sets.Empty) bool { return !s.isRecorded(uid) })
 }
 
-// reviewFailuresIn is reviewFailures for all sequences of a namespace, in which something has come or gone.
-func (k *knowledge) reviewFailuresIn(name string, tx *transaction) {
-	if ns := k.namespaces[name]; ns != nil {
-		for s := range ns.sequences {
-			s.reviewFailures(tx)
+// reviewFailuresOf is reviewFailures for all sequences in which an object of this name failed, which has come or gone.
+func (k *knowledge) reviewFailuresOf(kind inventory.Kind, namespace, name string, tx *transaction) {
+	ns := k.namespaces[namespace]
+	if ns == nil {
+		return
+	}
+	for s := range ns.sequences {
+		for _, f := range s.failures() {
+			if f.Kind == string(kind) && f.Namespace == namespace && f.Name == name {
+				s.reviewFailures(tx)
+				break
+			}
 		}
 	}
 }
@@ -196,7 +218,7 @@ func (s *sequence) lost(group int) (lost readiness.Lost) {
 func (s *sequence) failuresIn(group int) []v1alpha1.Failure {
 	var in []v1alpha1.Failure
 	for at, f := range s.failures() {
-		if at == group && !s.isOver(f, group) {
+		if at == group && s.knowledge.namesake(f) == "" && !s.isOver(f, group) {
 			in = append(in, *f)
 		}
 	}

@@ -94,6 +94,34 @@ func TestAFailureThatOnlyTheOtherProgramSawCountsFromWhenStatusListsIt(t *testin
 	assert.False(t, scheduler.Decide(web).Held, "a later Job of the group makes up for it")
 }
 
+// Somebody runs the pod again, which ends and is deleted before status is written.
+func TestAPodThatWasCreatedAgainAndWentBeforeStatusWasWrittenEndedTheFailure(t *testing.T) {
+	engine := newEngine()
+	engine.Tick(failuresEpoch.Add(time.Minute))
+	sequence := MakeSequence(oracleNamespace, "shop").UID("shop").Mode(v1alpha1.Continuous).
+		Label("First", "tier", "first").Complete().Label("Web", "app", "web").Obj()
+	engine.ApplySequence(sequence)
+	web := makePod("web", "2").Label("app", "web").Obj()
+	engine.ApplyPod(web)
+	run := func(name, uid, version string, phase corev1.PodPhase) *corev1.Pod {
+		p := makePod(name, version).UID(uid).Label("tier", "first").Node("n").Obj()
+		p.Status.Phase = phase
+		engine.ApplyPod(p)
+		return p
+	}
+	run("other", "other", "3", corev1.PodSucceeded)
+	failed := run("run", "first", "4", corev1.PodFailed)
+	report, _ := engine.Report(shopKey)
+	require.Len(t, report.Failures, 1)
+	listed := sequence.DeepCopy()
+	listed.ResourceVersion, listed.Status.Failures = "5", report.Failures
+	engine.ApplySequence(listed)
+	engine.RemovePod(failed)
+	require.True(t, engine.Decide(web).Held)
+	engine.RemovePod(run("run", "second", "6", corev1.PodSucceeded))
+	assert.False(t, engine.Decide(web).Held)
+}
+
 // The next Job of the CronJob began before the first one failed, and was complete. That it goes first changes nothing.
 func TestAJobOfACronJobThatANewerOneReplacedIsNoFailureWhenTheNewerOneGoesFirst(t *testing.T) {
 	engine, template := newEngine(), map[string]string{"app": "import"}

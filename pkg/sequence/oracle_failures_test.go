@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
@@ -72,10 +73,17 @@ func (o *oracle) noteFailures(v *view) {
 	}
 	for _, recorded := range v.Status.Failures {
 		delete(m.failures, recorded.UID)
-		if f := (oracleFailure{recorded, true}); !o.isResolved(v, f) {
+		f := oracleFailure{recorded, true}
+		if other := o.objects[f.Kind][oracleName(f.Namespace, f.Name)]; other != nil && other.GetUID() != f.UID || v.isOver(o.groupOfFailure(v, f), f.FailedAt) {
+			m.ended.Insert(f.UID)
+		}
+		if !m.ended.Has(f.UID) && !o.isResolved(v, f) {
 			o.rememberFailure(v, f)
 		}
 	}
+	maps.DeleteFunc(m.ended, func(uid types.UID, _ sets.Empty) bool {
+		return !slices.ContainsFunc(v.Status.Failures, func(f v1alpha1.Failure) bool { return f.UID == uid })
+	})
 }
 
 func (o *oracle) rememberFailure(v *view, f oracleFailure) {

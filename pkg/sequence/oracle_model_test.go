@@ -122,6 +122,8 @@ type memory struct {
 
 	// failures are members that failed and are gone.
 	failures map[types.UID]oracleFailure
+	// ended are those that are over and that status still lists.
+	ended sets.Set[types.UID]
 	// came is the version of the event with which the sequence came.
 	came int
 }
@@ -325,7 +327,7 @@ func (o *oracle) look(ps *v1alpha1.PodSequence, cluster *v1alpha1.ClusterPodSequ
 			scope:  ps.Spec.Scope,
 			awaits: map[string]string{}, satisfied: map[place]satisfaction{}, once: sets.New[place](), watched: map[place]time.Time{}, edited: map[place]time.Time{},
 			reached: sets.New[place](), released: sets.New[place](), completed: sets.New[string](), reopened: sets.New[string](), failuresOver: map[string]time.Time{}, lost: map[place]time.Time{},
-			failures: map[types.UID]oracleFailure{}, came: o.version,
+			failures: map[types.UID]oracleFailure{}, ended: sets.New[types.UID](), came: o.version,
 		}
 		if o.memories[ps.UID] == nil {
 			v.memory.resumed = o.resumedUnseen(ps)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/inventory"
@@ -223,6 +224,8 @@ type sequence struct {
 	sinceVersion string
 	// gone are the failures of members that went before status listed them.
 	gone map[types.UID]v1alpha1.Failure
+	// ended are the failures that are over and that status still lists.
+	ended sets.Set[types.UID]
 
 	// dry is what it would have held; nil but for a dry run.
 	dry *dryRun
