@@ -40,7 +40,8 @@ var storedKinds = map[string]storedKind{
 		// readyPodsInCurrentGroup was a list of names. The others are of failures, which end by name, and of timeouts on nodes, which count
 		// anew after a restart.
 		gone: map[string]string{
-			"readyPodsInCurrentGroup": "6e53e04", "cronJobUID": "52be96c", "peers": "52be96c", "nodes": "7b26b64", "timedOut": "7b26b64", "readyBefore": "7b26b64",
+			"readyPodsInCurrentGroup": "6e53e04", "cronJobUID": "52be96c", "peers": "52be96c", "nodes": "7b26b64", "timedOut": "7b26b64",
+			"readyBefore": "7b26b64", "cronJobName": "1ee85ab",
 		},
 		read: func(t *testing.T, object map[string]any) any {
 			stored := spec.Read(object)
@@ -50,7 +51,10 @@ var storedKinds = map[string]storedKind{
 	},
 	"clusterpodsequences": {
 		definition: v1alpha1.GroupVersion.Group + "_clusterpodsequences.yaml",
-		gone:       map[string]string{"cronJobUID": "52be96c", "peers": "52be96c", "nodes": "7b26b64", "timedOut": "7b26b64", "readyBefore": "7b26b64"},
+		gone: map[string]string{
+			"cronJobUID": "52be96c", "peers": "52be96c", "nodes": "7b26b64", "timedOut": "7b26b64", "readyBefore": "7b26b64",
+			"cronJobName": "1ee85ab",
+		},
 		read: func(t *testing.T, object map[string]any) any {
 			stored := spec.ReadCluster(object)
 			assert.Empty(t, stored.Unreadable)
