@@ -1,9 +1,11 @@
 package cluster
 
 import (
+	"slices"
 	"sync"
 	"testing"
 
+	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 
 	"example.com/podsequence/tools/sandbox/controlplane"
@@ -42,7 +44,8 @@ func (e *Exclusive) Take(t testing.TB) *Cluster {
 	})
 	c := <-e.free
 	t.Cleanup(func() {
-		if t.Failed() {
+		if t.Failed() && c != nil { // what is wrong with it may keep the machine busy
+			assert.NoError(t, stopNow(c))
 			c = nil
 		}
 		e.free <- c
@@ -69,6 +72,13 @@ func stopAtEnd(c *Cluster) {
 	endLock.Lock()
 	defer endLock.Unlock()
 	atEnd = append(atEnd, c)
+}
+
+func stopNow(c *Cluster) error {
+	endLock.Lock()
+	atEnd = slices.DeleteFunc(atEnd, func(other *Cluster) bool { return other == c })
+	endLock.Unlock()
+	return c.StopAndClean(false)
 }
 
 func stopAll(clean bool) (errs []error) {
