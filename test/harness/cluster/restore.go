@@ -5,8 +5,10 @@ import (
 	"strings"
 
 	"github.com/stretchr/testify/require"
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/util/retry"
@@ -81,6 +83,9 @@ func (s *Story) Restore(backup Backup, how Restore) {
 		if before := how.Before[resource]; before != nil {
 			before()
 		}
+		if resource == "replicasets.apps" {
+			s.awaitPodsSeen()
+		}
 		for _, item := range backup[resource] {
 			if hasEnded(resource, &item) {
 				continue
@@ -96,6 +101,29 @@ func (s *Story) Restore(backup Backup, how Restore) {
 			}
 		}
 	}
+}
+
+// awaitPodsSeen waits until the controllers of workloads have seen all pods so far. They would create pods beside those that were restored.
+func (s *Story) awaitPodsSeen() {
+	s.Helper()
+	labels := map[string]string{"seen": "by-controllers"}
+	pod := corev1.PodTemplateSpec{
+		ObjectMeta: metav1.ObjectMeta{Labels: labels},
+		Spec:       corev1.PodSpec{SchedulerName: "nobody", Containers: []corev1.Container{{Name: "main", Image: "registry.example.com/app:1"}}},
+	}
+	last := &corev1.Pod{ObjectMeta: s.Meta("last-of-restored"), Spec: pod.Spec}
+	last.Labels = labels
+	adopts := &appsv1.ReplicaSet{ObjectMeta: s.Meta("adopts-last-of-restored"), Spec: appsv1.ReplicaSetSpec{
+		Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: pod,
+	}}
+	s.Create(last, adopts)
+	s.Await("the last of the restored pods to be adopted", func() bool {
+		err := s.API.Get(s.Ctx, client.ObjectKeyFromObject(last), last)
+		return apierrors.IsNotFound(err) || err == nil && metav1.GetControllerOf(last) != nil // one too many is deleted
+	})
+	require.NoError(s, s.API.Delete(s.Ctx, adopts, client.PropagationPolicy(metav1.DeletePropagationForeground)))
+	s.AwaitGone(adopts)
+	s.AwaitGone(last)
 }
 
 // hasEnded reports whether Velero leaves an object out for that reason.
