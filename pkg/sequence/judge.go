@@ -70,7 +70,7 @@ func (k *knowledge) holderOf(p *pod) holder {
 			h.place, h.rule = m, rule
 		}
 	}
-	if h.place == nil && len(p.needs()) > 1 && p.Pin().IsOne() && !k.unplaced.isReleasedOnPin(p) {
+	if h.place == nil && len(p.needs()) > 1 && p.Pin().IsOne() && !k.unplaced.openOnPin(p.Pin(), p.needs()...) {
 		h.place, h.rule = &p.needs()[0], hold.ByNode // no sequence by itself, but on every node some sequence
 	}
 	return h

@@ -31,35 +31,24 @@ func (all *unplaced) hasPinned(n *node) bool {
 	return n != nil && (len(all.pinned[inventory.Pin{Node: n.Name}]) > 0 || len(all.pinned[inventory.Pin{Host: n.Hostname()}]) > 0)
 }
 
-// openOnPin reports whether the sequence releases the pod to some node that the pin means.
-func (all *unplaced) openOnPin(p inventory.Pin, m membership) bool {
+// openOnPin reports whether a node that the pin means is open to a pod with these places.
+func (all *unplaced) openOnPin(p inventory.Pin, needs ...membership) bool {
 	for name := range all.nodesOf(p) {
-		if m.sequence.isOpen(name, m.group) {
+		if openTo(name, needs) {
 			return true
 		}
 	}
 	return false
 }
 
-// openTo reports whether the node is open to the pod in every sequence that keeps it from some.
-func (p *pod) openTo(name string) bool {
-	for _, m := range p.needs() {
+// openTo reports whether the node is open to pods with each of these places.
+func openTo(name string, needs []membership) bool {
+	for _, m := range needs {
 		if !m.sequence.isOpen(name, m.group) {
 			return false
 		}
 	}
 	return true
-}
-
-// isReleasedOnPin reports whether every sequence lets a pinned pod go to its node. It is a function of its own because what it
-// iterates with is allocated when it begins.
-func (all *unplaced) isReleasedOnPin(p *pod) bool {
-	for name := range all.nodesOf(p.Pin()) {
-		if p.openTo(name) {
-			return true
-		}
-	}
-	return false
 }
 
 // markPinsDirty marks for re-evaluation the pods that ask for a node which has come, gone, or changed its host name.
@@ -86,7 +75,7 @@ func (all *unplaced) markPinsTo(change nodeChange, tx *transaction) {
 				if m.sequence != change.sequence {
 					continue
 				}
-				if !change.before.isOpen(m.group) && p.openTo(change.node) {
+				if !change.before.isOpen(m.group) && openTo(change.node, p.needs()) {
 					p.opened++
 				}
 				tx.dirtyPods = append(tx.dirtyPods, p)

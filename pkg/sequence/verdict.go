@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
+	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/report"
 )
 
@@ -58,8 +59,7 @@ func isOrdered(memberships []membership) bool {
 	return slices.ContainsFunc(memberships, func(m membership) bool { return !m.sequence.DryRun })
 }
 
-// Why says in words what a held pod waits for, as Decide does. It is empty if an event is under way: it does not wait to find
-// out.
+// Why says in words what a held pod waits for, as Decide does. It is empty if an event is under way: it does not wait to find out.
 func (e *Engine) Why(object *corev1.Pod) string {
 	if !e.mu.TryRLock() {
 		return ""
@@ -202,8 +202,8 @@ type Placement struct {
 	engine *Engine
 	pod    *corev1.Pod
 	needs  []membership
-	// Pinned reports that the pod asks for one node. Then it may be scheduled at all only while that is open.
-	Pinned bool
+	// Pin is the one node that the pod asks for. Then it may be scheduled at all only while that is open.
+	Pin inventory.Pin
 }
 
 // Placement returns nil if no sequence of node scope keeps the pod from any node. It waits for no event.
@@ -215,7 +215,16 @@ func (e *Engine) Placement(object *corev1.Pod) *Placement {
 	if !known || seen.kept == nil {
 		return nil
 	}
-	return &Placement{engine: e, pod: object, needs: seen.needs(), Pinned: seen.Pin().IsOne()}
+	return &Placement{engine: e, pod: object, needs: seen.needs(), Pin: seen.Pin()}
+}
+
+// Hosts returns the nodes with the host name that the pod asks for. It waits for no event, and returns none if one is under way.
+func (p *Placement) Hosts() sets.Set[string] {
+	if p.Pin.Host == "" || !p.engine.mu.TryRLock() {
+		return nil
+	}
+	defer p.engine.mu.RUnlock()
+	return sets.KeySet(p.engine.unplaced.hosts[p.Pin.Host])
 }
 
 // Open answers for one node at this moment. The Decision is held if the pod may not be placed there. It waits for no event.
@@ -381,9 +390,8 @@ func (p *Placement) Signature() string {
 // ReportWhenSeen makes the engine report the release of this pod once it knows the pod: the caller holds it.
 func (e *Engine) ReportWhenSeen(object *corev1.Pod) { e.unseen.add(object.UID, object.ResourceVersion) }
 
-// Decide answers for a pod that the caller has. The caller may have it earlier than the engine, or in a newer version:
-// then its memberships are worked out from the pod itself, and if it must wait, the engine remembers to report its
-// release when it comes to know it.
+// Decide answers for a pod that the caller has. The caller may have it earlier than the engine, or in a newer version: then its memberships are
+// worked out from the pod itself, and if it must wait, the engine remembers to report its release when it comes to know it.
 func (e *Engine) Decide(object *corev1.Pod) report.Decision {
 	e.mu.RLock()
 	defer e.mu.RUnlock()

@@ -63,6 +63,8 @@ func ofPlugin() []mutant {
 			"a pod that must wait since its node was chosen is bound", plugin, ""},
 		{pluginPath + "bind.go", "status = openNow(pl.holder.placement(unbound), node)", "_ = openNow(pl.holder.placement(unbound), node)",
 			"a pod is bound to a node that has closed since it was chosen", plugin, ""},
+		{pluginPath + "nodes.go", "case found.Pin.IsOne():", "case false:",
+			"a pod that selects its host is filtered on all nodes", plugin, ""},
 		{pluginPath + "nodes.go", "f == nil || pod.Spec.NodeName", "pod.Spec.NodeName",
 			"a pod of PodSequence itself is placed before there is an engine, and the scheduler ends", plugin, ""},
 		{pluginPath + "decide.go", `if pod.Spec.NodeName != "" || h`, `if h`,

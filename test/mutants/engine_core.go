@@ -103,7 +103,7 @@ func ofEngine() []mutant {
 			"all pods are tried whenever a node opens", engine, ""},
 		{enginePath + "tried.go", "\t\tm.sequence.untried.Add(m.group)\n", "",
 			"pods that are too many for the node that opens are not tried on it", engine, ""},
-		{enginePath + "pin.go", "if m.sequence.isOpen(name, m.group) {", "if name != \"\" {",
+		{enginePath + "pin.go", "if openTo(name, needs) {", "if name != \"\" {",
 			"a pinned pod is released while its node is closed", engine, ""},
 		{enginePath + "apply_node.go", "if d.node == nil || d.node.Object.UID != view.Object.UID {", "if d.node == nil {",
 			"a node that was deleted and made again between two events is the same", engine, ""},

@@ -255,6 +255,21 @@ func (s *stage) allClosed(count int) {
 	}
 }
 
+// The stock plugin NodeAffinity does not narrow a pod to the node whose host it selects: thousands would be filtered for each pod of a driver's
+// node.
+func TestWithManyNodesAPodThatSelectsItsHostIsTriedOnThatNodeAlone(t *testing.T) {
+	s := newStage(t)
+	s.allClosed(manyNodes)
+	s.driver("n7", "7", v1.ConditionTrue)
+	app := pod("app", "8").Label("tier", "app").NodeSelector(map[string]string{v1.LabelHostname: "n7"}).Obj()
+	s.act(s.engine.ApplyPod(app))
+	for nodes, want := range map[int]*fwk.PreFilterResult{manyNodes: {NodeNames: sets.New("n7")}, manyNodes - 1: nil} {
+		result, status := s.holder.preFilter(klog.FromContext(s.Context()), framework.NewCycleState(), app, nodes)
+		require.True(t, status.IsSuccess())
+		assert.Equal(t, want, result, "of %d nodes", nodes)
+	}
+}
+
 // To filter thousands of nodes for each of thousands of pods would keep the scheduler from all others. So would thousands of unschedulable pods.
 func TestWithManyNodesAPodIsRefusedBeforeTheyAreFilteredAndKeptOut(t *testing.T) {
 	s := newStage(t)

@@ -23,7 +23,7 @@ func (p placement) Clone() fwk.StateData { return p }
 const (
 	// To name the open nodes saves filtering all others, but the message of a pod that fits on none of them then no longer says for which
 	// group the others wait. So it pays only when there are many nodes, and few of them are open. While none is, a pod is refused without filtering.
-	// A pod that asks for one node is narrowed to it by the plugin NodeAffinity.
+	// The plugin NodeAffinity narrows a pod to the node that it names by metadata.name, but not by the label of its host.
 	manyNodes = 100
 	fewInMany = 10 // one in so many is few
 )
@@ -38,8 +38,11 @@ func (h *holder) preFilter(logger klog.Logger, state fwk.CycleState, pod *v1.Pod
 		return nil, fwk.NewStatus(fwk.Skip)
 	}
 	state.Write(stateKey, placement{found})
-	if nodes < manyNodes || found.Pinned {
+	switch hosts := found.Hosts(); {
+	case nodes < manyNodes, found.Pin.IsOne() && len(hosts) == 0:
 		return nil, nil
+	case found.Pin.IsOne():
+		return &fwk.PreFilterResult{NodeNames: hosts}, nil
 	}
 	switch open := found.OpenNodes(); {
 	case open == nil:
