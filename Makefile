@@ -309,8 +309,8 @@ test-all: test-product test-race ## Run all tests, those that take long and thos
 	for module in images charts release; do $(GO) -C hack/$$module test -vet=off ./... || exit 1; done
 	@hack/compile.sh cmd/sandbox ./...
 	$(GO) -C cmd/sandbox test -vet=off -ldflags=-linkmode=internal ./...
-	# Three packages at a time would leave less of two processors idle, and on a slow machine requests to the API servers end unanswered.
-	# Those that wait most begin first, or they would be alone at the end. The module of test/bench/schedulerperf has benchmarks only, and takes long to link.
+	# With three packages at a time, API servers on a slow machine answer too late. Those that wait most begin first, or they would be alone
+	# at the end. The module of test/bench/schedulerperf has benchmarks only, and takes long to link.
 	$(go_test) -p 2 -timeout 90m $$($(GO) list ./test/integration ./test/integration/deploymentcoordination ./test/prove ./test/...)
 
 STEPS ?= 2000000

@@ -35,7 +35,7 @@ import (
 const startPatience = 5 * time.Minute
 
 // maxOwnClusters is how many clusters of single tests run at a time on this machine: each takes half a gigabyte, two processors for
-// seconds while it starts, and a seventh of one while nothing happens.
+// seconds while it starts, and a twentieth of one while nothing happens.
 const maxOwnClusters = 2
 
 // Scheme knows all kinds that tests use.

@@ -74,6 +74,7 @@ func stopAtEnd(c *Cluster) {
 	atEnd = append(atEnd, c)
 }
 
+// stopNow stops one of them before the end.
 func stopNow(c *Cluster) error {
 	endLock.Lock()
 	atEnd = slices.DeleteFunc(atEnd, func(other *Cluster) bool { return other == c })
