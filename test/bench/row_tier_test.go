@@ -25,7 +25,7 @@ func tierRow() row {
 	const poll, script = "a controller that looks every 5 s", "a script that applies, waits and applies"
 	tiers := row{
 		number: 10, name: "tier", turns: fewTurns,
-		question: "How long does one tier take to follow the other on an idle cluster, from the last Ready written to the first binding?",
+		question: "How long does one tier take to follow the other on an idle cluster, from the last Ready to the first binding, as a watch sees them?",
 		variants: []variant{
 			{ours, startTiersOfOurs(byName, "")}, {labels, startTiersOfOurs(byLabel, "")},
 			{poll, startTiersOfPoller}, {script, startTiersOfScript},
@@ -108,8 +108,8 @@ func startTiersOfOurs(tier func(s *site, first, next string) ([]v1alpha1.PodGrou
 					require.NoError(b, err)
 					return cluster.IsHeld(pod)
 				})
-				ready := s.setReady(first)
-				return milliseconds(ready, s.awaitAll(seen, []string{next})[0])
+				s.setReady(first)
+				return seen.sinceReady(first, s.awaitAll(seen, []string{next})[0])
 			})
 		}
 	}
@@ -125,10 +125,10 @@ func startTiersOfPoller(b *testing.B) func(int) measurement {
 			s.create(pod(first, controlplane.AnotherScheduler).Label(tierLabel, first).Obj(),
 				pod(next, controlplane.AnotherScheduler).Label(tierLabel, next).SchedulingGates([]string{nativeGate}).Obj())
 			s.awaitBound(first)
-			ready := s.setReady(first)
+			s.setReady(first)
 			p := &poller{core: core, first: tierLabel + "=" + first, many: tierLabel + "=" + next}
 			require.NoError(b, p.run(s.ctx, phase(number, perTurn())))
-			return milliseconds(ready, s.awaitAll(seen, []string{next})[0])
+			return seen.sinceReady(first, s.awaitAll(seen, []string{next})[0])
 		})
 	}
 }
@@ -153,10 +153,10 @@ func startTiersOfScript(b *testing.B) func(int) measurement {
 				return bound
 			})
 			s.awaitWaiting(first)
-			ready := s.setReady(first)
+			s.setReady(first)
 			bound := s.awaitAll(seen, []string{next})[0]
 			require.Empty(b, <-done, "the script failed")
-			return milliseconds(ready, bound)
+			return seen.sinceReady(first, bound)
 		})
 	}
 }

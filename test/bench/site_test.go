@@ -19,6 +19,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/cache"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -189,11 +190,11 @@ func tier(name string) *v1alpha1.LabelSelector {
 	return &v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{tierLabel: v1alpha1.LabelValue(name)}}
 }
 
-// bindings notes when pods were seen to be bound.
+// bindings notes when pods were seen to be bound, and to be ready.
 type bindings struct {
 	lock sync.Mutex
-	// at is keyed by names and by UIDs.
-	at map[string]time.Time
+	// at is keyed by names and by UIDs, ready by names.
+	at, ready map[string]time.Time
 }
 
 // watchBindings sees all pods that are bound from now on, and takes those that are bound already as bound now.
@@ -204,7 +205,7 @@ func (s *site) watchBindings() *bindings {
 
 func (s *site) watchBindingsIn(namespace string) *bindings {
 	s.b.Helper()
-	seen := &bindings{at: map[string]time.Time{}}
+	seen := &bindings{at: map[string]time.Time{}, ready: map[string]time.Time{}}
 	ctx, stop := context.WithCancel(s.ctx)
 	s.AtStop(func() error { stop(); return nil })
 	factory := informers.NewSharedInformerFactoryWithOptions(s.core, 0, informers.WithNamespace(namespace))
@@ -236,8 +237,21 @@ func (s *site) watchEventsIn(namespace string) *bindings {
 }
 
 func (w *bindings) see(object any) {
-	if pod := object.(*corev1.Pod); pod.Spec.NodeName != "" {
+	pod := object.(*corev1.Pod)
+	if pod.Spec.NodeName != "" {
 		w.note(string(pod.UID), pod.Name)
+	}
+	if podutil.IsPodReady(pod) {
+		w.noteReady(pod.Name)
+	}
+}
+
+func (w *bindings) noteReady(name string) {
+	now := time.Now()
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	if _, known := w.ready[name]; !known {
+		w.ready[name] = now
 	}
 }
 
@@ -257,6 +271,14 @@ func (w *bindings) of(name string) (time.Time, bool) {
 	defer w.lock.Unlock()
 	at, bound := w.at[name]
 	return at, bound
+}
+
+// sinceReady returns the milliseconds from the first pod's Ready to the binding of the next, both as this watch saw them: the answer to the write of Ready may
+// come after the binding.
+func (w *bindings) sinceReady(first string, bound time.Time) float64 {
+	w.lock.Lock()
+	defer w.lock.Unlock()
+	return float64(bound.Sub(w.ready[first])) / float64(time.Millisecond)
 }
 
 // count returns how many pods with names that begin so were seen to be bound.
