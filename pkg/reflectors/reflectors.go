@@ -17,7 +17,11 @@ import (
 	"context"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/clock"
 )
@@ -35,15 +39,32 @@ type Reflector struct {
 
 // Run keeps the store up to date until the context ends, however often the watch breaks.
 func (r Reflector) Run(ctx context.Context, store cache.ReflectorStore) {
-	reflector := cache.NewReflectorWithOptions(r.Source, r.Type, store, cache.ReflectorOptions{Name: "podsequence/" + r.Name})
 	backoff := wait.Backoff{Duration: 200 * time.Millisecond, Cap: 30 * time.Second, Steps: 10, Factor: 2, Jitter: 0.2}
 	if r.MaxDelay > 0 {
 		backoff.Cap = r.MaxDelay
 	}
+	again := backoff // for watches that it begins again by itself, see reported
+	reflector := cache.NewReflectorWithOptions(r.reported(), r.Type, store, cache.ReflectorOptions{Name: "podsequence/" + r.Name, Backoff: &again})
 	_ = backoff.DelayWithReset(clock.RealClock{}, 2*time.Minute).Until(ctx, true, true, func(ctx context.Context) (bool, error) {
 		if err := reflector.ListAndWatchWithContext(ctx); err != nil && ctx.Err() == nil {
 			r.Failed(ctx, err)
 		}
 		return false, nil
 	})
+}
+
+// reported is the source with a report of each watch that is refused in a way that a cache.Reflector does not return: it begins such a watch
+// again by itself (isWatchErrorRetriable in k8s.io/client-go 0.37).
+func (r Reflector) reported() cache.ListerWatcher {
+	source := cache.ToListerWatcherWithContext(r.Source)
+	return cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
+		ListWithContextFunc: source.ListWithContext,
+		WatchFuncWithContext: func(ctx context.Context, options metav1.ListOptions) (watch.Interface, error) {
+			watching, err := source.WatchWithContext(ctx, options)
+			if (utilnet.IsConnectionRefused(err) || apierrors.IsTooManyRequests(err)) && ctx.Err() == nil {
+				r.Failed(ctx, err)
+			}
+			return watching, err
+		},
+	}, r.Source)
 }

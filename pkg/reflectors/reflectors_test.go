@@ -2,7 +2,8 @@ package reflectors
 
 import (
 	"context"
-	"errors"
+	"net"
+	"syscall"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,25 +17,28 @@ import (
 )
 
 func TestEachFailureIsReportedAndTriedAgain(t *testing.T) {
+	refused := &net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}
+	list := func(context.Context, metav1.ListOptions) (runtime.Object, error) { return &corev1.PodList{}, nil }
+	noList := func(context.Context, metav1.ListOptions) (runtime.Object, error) { return nil, refused }
+	noWatch := func(context.Context, metav1.ListOptions) (watch.Interface, error) { return nil, refused }
 	for name, tc := range map[string]struct {
+		list                      cache.ListWithContextFunc
 		maxDelay                  time.Duration
 		failsAtLeast, failsAtMost int // in ten minutes
 	}{
-		"with the usual pauses": {0, 20, 80},
-		"with short pauses":     {5 * time.Second, 100, 200},
+		"with the usual pauses":                   {noList, 0, 20, 80},
+		"with short pauses":                       {noList, 5 * time.Second, 100, 400},
+		"where the watch alone is refused":        {list, 0, 20, 80},
+		"where it alone is refused, short pauses": {list, 5 * time.Second, 100, 400},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				refused := errors.New("refused")
 				failures := 0
+				source := cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{ListWithContextFunc: tc.list, WatchFuncWithContext: noWatch}, oldServer{})
 				r := Reflector{
-					Name: "pods", Type: &corev1.Pod{}, MaxDelay: tc.maxDelay,
-					Source: &cache.ListWatch{
-						ListWithContextFunc:  func(context.Context, metav1.ListOptions) (runtime.Object, error) { return nil, refused },
-						WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return nil, refused },
-					},
+					Name: "pods", Type: &corev1.Pod{}, MaxDelay: tc.maxDelay, Source: source,
 					Failed: func(_ context.Context, err error) {
-						assert.ErrorIs(t, err, refused)
+						assert.ErrorIs(t, err, syscall.ECONNREFUSED)
 						failures++
 					},
 				}
@@ -48,3 +52,8 @@ func TestEachFailureIsReportedAndTriedAgain(t *testing.T) {
 		})
 	}
 }
+
+// oldServer does not stream lists.
+type oldServer struct{}
+
+func (oldServer) IsWatchListSemanticsUnSupported() bool { return true }
