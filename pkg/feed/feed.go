@@ -26,8 +26,10 @@
 package feed
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -63,16 +65,15 @@ type Feed struct {
 	newestOf func(ctx context.Context, resource schema.GroupVersionResource, options metav1.ListOptions) (newest string, err error)
 	lists    singleflight.Group // by what is listed
 
-	// state is why the engine does not know enough yet; nil once it does.
-	state atomic.Pointer[string]
+	// state is why the engine does not know enough yet; nil once it does. lacks is the same while no list fails.
+	state, lacks atomic.Pointer[string]
 
 	// deliver orders what reaches the sink: nothing before everything.
 	deliver sync.Mutex
 	synced  bool
 
 	clock clock.WithTicker
-	wake  time.Time     // when time will next change something; guarded by deliver
-	rearm chan struct{} // has a token when wake has changed
+	timer clock.Timer // for when time will next change something
 }
 
 // Options say who gets what the feed finds out.
@@ -105,7 +106,7 @@ func New(config *rest.Config, engine *sequence.Engine, options Options) (*Feed, 
 
 	f := &Feed{
 		engine: engine, sink: options.Sink, newestOf: newestOf(client),
-		clock: options.Clock, rearm: make(chan struct{}, 1), opened: options.Opened,
+		clock: options.Clock, timer: options.Clock.NewTimer(math.MaxInt64), opened: options.Opened,
 	}
 	if err := f.watchBuiltInKinds(config, !options.ClusterScopeOnly); err != nil {
 		return nil, err
@@ -135,14 +136,17 @@ func (f *Feed) Why() string {
 	return ""
 }
 
-func (f *Feed) setState(why string) { f.state.Store(&why) }
+func (f *Feed) setState(why string) {
+	f.lacks.Store(&why)
+	f.state.Store(&why)
+}
 
-// setStateUnlessSynced says why the engine does not know enough, unless it does.
-func (f *Feed) setStateUnlessSynced(why string) {
+// setFailure says why the engine does not know enough, unless it does; nil if no list fails any more.
+func (f *Feed) setFailure(why *string) {
 	f.deliver.Lock()
 	defer f.deliver.Unlock()
 	if !f.synced {
-		f.setState(why)
+		f.state.Store(cmp.Or(why, f.lacks.Load()))
 	}
 }
 
@@ -189,30 +193,18 @@ func (f *Feed) reportFailed(name string) func(context.Context, error) {
 	return func(ctx context.Context, err error) {
 		watchErrors.WithLabelValues(name).Inc()
 		klog.FromContext(ctx).Error(err, "Could not list and watch; held pods stay held, will retry", "resource", name)
-		f.setStateUnlessSynced(fmt.Sprintf("%s cannot be listed: %v", name, err))
+		f.setFailure(new(fmt.Sprintf("%s cannot be listed: %v", name, err)))
 	}
 }
 
 // keepTime enters the time at each moment at which time alone changes something, until the context ends.
 func (f *Feed) keepTime(ctx context.Context) {
+	defer f.timer.Stop()
 	for {
-		f.deliver.Lock()
-		wake := f.wake
-		f.deliver.Unlock()
-		var due <-chan time.Time
-		stop := func() bool { return true }
-		if !wake.IsZero() {
-			timer := f.clock.NewTimer(wake.Sub(f.clock.Now()))
-			due, stop = timer.C(), timer.Stop
-		}
 		select {
-		case <-due:
+		case <-f.timer.C():
 			f.apply(func() sequence.Changes { return sequence.Changes{} })
-		case <-f.rearm:
 		case <-ctx.Done():
-		}
-		stop()
-		if ctx.Err() != nil {
 			return
 		}
 	}

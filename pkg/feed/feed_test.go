@@ -2,6 +2,7 @@ package feed
 
 import (
 	"context"
+	"math"
 	"testing"
 	"time"
 
@@ -32,7 +33,7 @@ func TestQuestionsAreAnsweredWhileTheSinkActs(t *testing.T) {
 	pods, sequences, installed := cachetesting.NewFakeControllerSource(), cachetesting.NewFakeControllerSource(), cachetesting.NewFakeControllerSource()
 	f := &Feed{
 		engine: engine,
-		clock:  clock.RealClock{}, rearm: make(chan struct{}, 1),
+		clock:  clock.RealClock{}, timer: clock.RealClock{}.NewTimer(math.MaxInt64),
 	}
 	definedBy := [...]*cachetesting.FakeControllerSource{installed, cachetesting.NewFakeControllerSource()} // PodSequences alone
 	for i, resource := range []schema.GroupVersionResource{v1alpha1.PodSequenceResource, v1alpha1.ClusterPodSequenceResource} {

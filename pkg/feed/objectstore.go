@@ -52,6 +52,7 @@ func (s *objectStore[T]) Replace(list []any, resourceVersion string) error {
 		}
 	}
 	s.feed.applyAt(s.position, resourceVersion, func() sequence.Changes { return s.replace(objects, resourceVersion) })
+	s.feed.setFailure(nil)
 	s.once.Do(func() { close(s.first) })
 	if s.replaced != nil {
 		s.replaced()

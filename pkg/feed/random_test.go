@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -148,7 +149,7 @@ func ours() sequence.Config {
 func feedOf(server *apiServer) *Feed {
 	engine := sequence.NewEngine(ours())
 	f := &Feed{
-		engine: engine, clock: clock.RealClock{}, rearm: make(chan struct{}, 1), sink: func(sequence.Changes) {},
+		engine: engine, clock: clock.RealClock{}, timer: clock.RealClock{}.NewTimer(math.MaxInt64), sink: func(sequence.Changes) {},
 	}
 	f.newestOf = func(_ context.Context, resource schema.GroupVersionResource, _ metav1.ListOptions) (string, error) {
 		return server.kind(resource.Resource).newest()

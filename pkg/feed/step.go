@@ -59,9 +59,8 @@ func (f *Feed) step(enter func() sequence.Changes) {
 	eventDuration.Observe(time.Since(begin).Seconds())
 	f.observeReleases(changes)
 	f.publish(changes)
-	if next := f.engine.NextWake(); !next.Equal(f.wake) {
-		f.wake = next
-		wake(f.rearm)
+	if next := f.engine.NextWake(); !next.IsZero() {
+		f.timer.Reset(next.Sub(f.clock.Now()))
 	}
 }
 
@@ -69,13 +68,5 @@ func (f *Feed) step(enter func() sequence.Changes) {
 func (f *Feed) publish(changes sequence.Changes) {
 	if f.synced && !changes.Empty() {
 		f.sink(changes)
-	}
-}
-
-// wake leaves a token, if there is none.
-func wake(wakeup chan struct{}) {
-	select {
-	case wakeup <- struct{}{}:
-	default:
 	}
 }

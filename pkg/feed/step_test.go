@@ -1,9 +1,13 @@
 package feed
 
 import (
+	"errors"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
+	"k8s.io/utils/clock"
 
 	"example.com/podsequence/pkg/sequence"
 )
@@ -22,4 +26,15 @@ func TestNothingIsReleasedBeforeTheSequencesOfBothKindsAreKnown(t *testing.T) {
 		f.open()
 		assert.True(t, f.Synced())
 	}
+}
+
+func TestAListThatFailsIsNamedUntilOneIsComplete(t *testing.T) {
+	engine := sequence.NewEngine(sequence.Config{})
+	f := &Feed{engine: engine, sink: func(sequence.Changes) {}, clock: clock.RealClock{}, timer: clock.RealClock{}.NewTimer(math.MaxInt64)}
+	f.setState("the lists are not complete")
+	f.reportFailed("pods")(t.Context(), errors.New("refused"))
+	assert.Equal(t, "pods cannot be listed: refused", f.Why())
+	pods := newObjectStore(f, engine.ApplyPod, engine.RemovePod, engine.ReplacePods)
+	require.NoError(t, pods.Replace(nil, "1"))
+	assert.Equal(t, "the lists are not complete", f.Why())
 }

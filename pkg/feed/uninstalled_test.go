@@ -3,6 +3,7 @@ package feed
 import (
 	"context"
 	"errors"
+	"math"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -64,7 +65,7 @@ func TestWhetherAKindIsNotInstalledIsAsked(t *testing.T) {
 func TestPodsWaitForASequenceThatTheyNameWhileItsKindIsInstalled(t *testing.T) {
 	f := &Feed{
 		engine: sequence.NewEngine(ours()),
-		clock:  clock.RealClock{}, rearm: make(chan struct{}, 1), sink: func(sequence.Changes) {},
+		clock:  clock.RealClock{}, timer: clock.RealClock{}.NewTimer(math.MaxInt64), sink: func(sequence.Changes) {},
 	}
 	for i, resource := range sequenceResources {
 		f.sequences[i] = &sequenceKind{cluster: i == 1, resource: resource, watch: &position{}}
