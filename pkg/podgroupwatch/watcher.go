@@ -91,14 +91,14 @@ func (w *Watcher) Minimum(group podgroups.Reference) (minimum int32, known bool)
 }
 
 // Ask asks the API server for what Minimum returns, for decisions that must not be wrong if the watch is behind. Nothing exists of a kind
-// that is not served in the version that this program reads, or that it may not read, or that neither the watch nor Ask can read.
+// that is not served in the version that this program reads, or that it may not read, or that the API server cannot read, for the watch or for Ask.
 func (w *Watcher) Ask(ctx context.Context, group podgroups.Reference) (minimum int32, exists bool, err error) {
 	k := w.kinds[group.Kind]
 	// By a list of one, which takes no permission besides those of the watch.
 	options := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, group.Name).String()}
 	list, err := k.client.Namespace(group.Namespace).List(ctx, options)
 	switch {
-	case err != nil && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || k.unreadable.Load()):
+	case err != nil && (apierrors.IsNotFound(err) || apierrors.IsForbidden(err) || apierrors.IsInternalError(err) && k.unreadable.Load()):
 		return 0, false, nil // the log says so, when the watch fails
 	case err != nil:
 		return 0, false, fmt.Errorf("ask for %s: %w", group, err)

@@ -12,6 +12,7 @@ import (
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -284,20 +285,38 @@ func errorsOf(t *testing.T, kind podgroups.Kind) float64 {
 	return count
 }
 
-func TestAFailureToAskIsOneWhereTheWatchWorks(t *testing.T) {
-	resource := schema.GroupVersionResource{Version: "v1", Resource: "podgroups"}
-	client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{resource: "PodGroupList"})
-	client.PrependReactor("list", "podgroups", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, assert.AnError })
-	k := &kind{
-		name: podgroups.Coscheduling, client: client.Resource(resource), changed: func(podgroups.Reference) {},
+// Pods are labelled ready permanently if their PodGroup does not exist. So it must not be taken for absent because the API server is busy.
+func TestAPodGroupIsAbsentOnlyIfTheAPIServerCannotReadTheKind(t *testing.T) {
+	broken := apierrors.NewInternalError(assert.AnError)
+	busy := apierrors.NewTooManyRequests("busy", 1)
+	for name, tc := range map[string]struct {
+		err        error
+		unreadable bool
+		fails      bool
+	}{
+		"the watch works":                               {err: broken, fails: true},
+		"the watch cannot read the kind either":         {err: broken, unreadable: true},
+		"the API server is busy":                        {err: busy, unreadable: true, fails: true},
+		"the API server does not answer":                {err: assert.AnError, unreadable: true, fails: true},
+		"there is no such kind, though the watch works": {err: apierrors.NewNotFound(schema.GroupResource{}, "")},
+		"it may not be read any more":                   {err: apierrors.NewForbidden(schema.GroupResource{}, "", assert.AnError)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			resource := schema.GroupVersionResource{Version: "v1", Resource: "podgroups"}
+			client := dynamicfake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{resource: "PodGroupList"})
+			client.PrependReactor("list", "podgroups", func(clienttesting.Action) (bool, runtime.Object, error) { return true, nil, tc.err })
+			k := &kind{name: podgroups.Coscheduling, client: client.Resource(resource), changed: func(podgroups.Reference) {}}
+			k.unreadable.Store(tc.unreadable)
+			_, exists, err := newWatcher(k).Ask(t.Context(), reference("gang"))
+			assert.False(t, exists)
+			assert.Equal(t, tc.fails, err != nil, "%v", err)
+		})
 	}
-	w := newWatcher(k)
-	_, _, err := w.Ask(t.Context(), reference("gang"))
-	require.ErrorIs(t, err, assert.AnError)
+}
+
+func TestAKindIsReadableOnceAListIsComplete(t *testing.T) {
+	k := &kind{name: podgroups.Coscheduling, changed: func(podgroups.Reference) {}}
 	k.unreadable.Store(true)
-	_, _, err = w.Ask(t.Context(), reference("gang"))
-	require.NoError(t, err)
 	require.NoError(t, groupStore{k}.Replace(nil, "7"))
-	_, _, err = w.Ask(t.Context(), reference("gang"))
-	require.ErrorIs(t, err, assert.AnError)
+	assert.False(t, k.unreadable.Load())
 }

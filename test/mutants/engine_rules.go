@@ -78,7 +78,7 @@ func ofReadiness() []mutant {
 			"one on a node that it lost stands in for one of an old revision", engine, ""},
 		{enginePath + "podgroup.go", "len(slices.Collect(in.All())) > 1", "slices.Collect(in.All()) == nil",
 			"nobody says that the pods of a PodGroup are in several groups", engine, ""},
-		{"pkg/podgroupwatch/watcher.go", " || k.unreadable.Load()", "",
+		{"pkg/podgroupwatch/watcher.go", " || apierrors.IsInternalError(err) && k.unreadable.Load()", "",
 			"a kind of PodGroup that cannot be read is not as one that is not installed", podGroupWatches, ""},
 		{readinessPath + "demand.go", "Ready: min(ready, need)}", "Ready: ready}",
 			"a surplus of one workload covers a gap of another", engine, ""},
