@@ -7,18 +7,6 @@ import (
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
-// advance works out which groups are passed and released, what the domain may still come to, and when time alone will change
-// something.
-func (d *domain) advance(now time.Time) {
-	s := d.sequence
-	if s.PerNode && !d.isNode() {
-		return // nothing is bound here
-	}
-	facts := d.progressFacts()
-	d.Advance(facts, now)
-	d.wake = d.NextWake(facts, now)
-}
-
 // markCompleted marks for re-evaluation the groups that are complete now and were not before, as far as they are not satisfied. It reports
 // whether there are any.
 func (d *domain) markCompleted(before spec.GroupSet) (any bool) {
@@ -55,7 +43,7 @@ func (d *domain) inheritProgress(old *domain, same spec.Same) {
 		}
 		if before := old.find(earlier); before != nil && before.satisfied {
 			state := d.groupState(i)
-			state.satisfied, state.since, state.unmatched = true, before.since, before.unmatched
+			state.satisfied, state.since = true, before.since
 		} else if state := d.find(i); state != nil && old.evaluated {
 			state.unsatisfiedBefore = !old.looksSatisfied(earlier)
 		}

@@ -39,7 +39,7 @@ func (k *knowledge) applyNamespace(object *corev1.Namespace, tx *transaction) {
 		k.workloads.setNamespaceGoing(object.Name, going, tx)
 	}
 	if !known || before.text != text {
-		k.recheckConsents(k.consents.foreign[object.Name], tx)
+		k.recheckConsents(object.Name, tx)
 	}
 	if !known || !maps.Equal(before.labels, object.Labels) {
 		k.updateGroupsIn(object.Name, tx)
@@ -55,15 +55,15 @@ func (k *knowledge) removeNamespace(namespace string, tx *transaction) {
 		k.markUnselectedDirty(namespace, tx)
 	}
 	k.published.existing.namespaces.Delete(namespace)
-	k.recheckConsents(k.consents.foreign[namespace], tx)
+	k.recheckConsents(namespace, tx)
 	k.updateGroupsIn(namespace, tx)
 }
 
-// recheckConsents looks anew at sequences that point to another namespace than their own.
-func (k *knowledge) recheckConsents(sequences map[*sequence]struct{}, tx *transaction) {
+// recheckConsents looks anew at the sequences that point to a namespace.
+func (k *knowledge) recheckConsents(namespace string, tx *transaction) {
 	var changed []*sequence
-	for s := range sequences {
-		if s.refusal != k.consents.refusal(s.Sequence) {
+	for _, s := range k.sequences {
+		if s.Namespace == namespace && s.refusal != k.consents.refusal(s.Sequence) {
 			changed = append(changed, s)
 		}
 	}
@@ -77,7 +77,10 @@ func (k *knowledge) recheckConsents(sequences map[*sequence]struct{}, tx *transa
 // updateGroupsIn updates, for the sequences that select namespaces, which of their groups have members in a namespace that was created,
 // was deleted, or changed its labels.
 func (k *knowledge) updateGroupsIn(name string, tx *transaction) {
-	for s := range k.selectors {
+	for _, s := range k.sequences {
+		if !s.SelectsNamespaces() {
+			continue
+		}
 		if groups := k.consents.groupsIn(s, name); groups != s.groupsByNamespace[name] {
 			k.changeGroupsIn(s, name, groups, tx)
 			s.reviewFailures(tx)

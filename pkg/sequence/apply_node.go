@@ -47,7 +47,6 @@ func (k *knowledge) applyNode(object *corev1.Node, tx *transaction) {
 	k.nodes.byName[view.Name] = view
 	k.reportTrouble(old, view, tx)
 	k.workloads.reviewNodeless(old, view, tx)
-	tx.nodes = append(tx.nodes, view.Name)
 	insert(k.nodes.hosts, view.Hostname(), view.Name)
 	due := map[*sequence][]int{}
 	k.workloads.enterDue(view, due)
@@ -81,7 +80,6 @@ func (k *knowledge) removeNode(name string, tx *transaction) {
 	k.reportTrouble(n, nil, tx)
 	k.workloads.reviewNodeless(n, nil, tx)
 	k.recountOnNode(name, tx)
-	tx.nodes = append(tx.nodes, name)
 	k.nodes.removeHost(n)
 	tx.pins = append(tx.pins, changedPin{Pin: inventory.Pin{Host: n.Hostname()}})
 	for w := range k.workloads.daemons {

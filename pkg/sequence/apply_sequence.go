@@ -137,7 +137,6 @@ func (k *knowledge) replaceSequence(old, next *sequence, tx *transaction) {
 func (k *knowledge) register(s *sequence, affected map[*pod]struct{}, tx *transaction) {
 	k.sequences[s.Key] = s
 	s.registered, s.knowledge = true, k
-	k.consents.register(s)
 	s.domainAt("")
 	s.retry.Owner, s.overrideEnd.Owner = s, s
 	if s.Override.IsActive() {
@@ -155,9 +154,6 @@ func (k *knowledge) register(s *sequence, affected map[*pod]struct{}, tx *transa
 			s.domainAt(name)
 		}
 	}
-	if s.SelectsNamespaces() {
-		k.selectors[s] = struct{}{}
-	}
 	for name, groups := range k.consents.groupsOf(s) {
 		k.addMembers(s, name, groups, affected, tx)
 	}
@@ -167,14 +163,12 @@ func (k *knowledge) register(s *sequence, affected map[*pod]struct{}, tx *transa
 func (k *knowledge) unregister(s *sequence, tx *transaction) {
 	delete(k.sequences, s.Key)
 	delete(k.perNode, s)
-	delete(k.selectors, s)
 	s.registered = false
 	k.overrides.Set(&s.overrideEnd, time.Time{})
 	for _, d := range s.domains {
 		k.alarms.Set(&d.alarm, time.Time{})
 	}
 	k.retries.Set(&s.retry, time.Time{})
-	k.consents.unregister(s)
 }
 
 // restoreFromStatus takes from status what cannot be seen in the world any more.
@@ -290,7 +284,7 @@ func newSequence(compiled *spec.Sequence, stored spec.Stored) *sequence {
 	places, onlyPlaces := make([]membership, len(s.groups)), make([][]membership, len(s.groups))
 	for i, g := range compiled.Groups {
 		places[i], onlyPlaces[i] = membership{s, i}, places[i:i+1:i+1]
-		s.groups[i] = &group{Group: g, demands: map[*demand]struct{}{}, namespaces: map[string]struct{}{}, onlyPlace: &onlyPlaces[i]}
+		s.groups[i] = &group{Group: g, demands: map[*demand]struct{}{}, onlyPlace: &onlyPlaces[i]}
 	}
 	return s
 }

@@ -19,8 +19,7 @@ type Changes struct {
 	// Nominated are pods of our scheduler that must wait and for which a nomination keeps room, see Engine.Nomination. Each is
 	// reported when it must wait from now on, and with each version that comes while it does.
 	Nominated []types.NamespacedName
-	// Advanced are the sequences whose waiting pods wait for another group than before, or may have been told that nothing matches their
-	// group, which something does from now on: see Engine.Waiting.
+	// Advanced are the sequences whose waiting pods wait for another group than before, see Engine.Waiting.
 	Advanced []types.NamespacedName
 	// Ripe are the sequences with passes that are to be recorded, see Engine.Ripe.
 	Ripe []types.NamespacedName

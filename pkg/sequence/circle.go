@@ -136,13 +136,13 @@ func (m membership) lacking() spec.GroupSet {
 func circleOf(steps []groupInSequence) Circle {
 	var circle Circle
 	first := steps[0]
-	text := fmt.Sprintf("it waits for itself: %s has pods that ", first.sequence.describeGroup(first.group))
+	text := fmt.Sprintf("it waits for itself: %s has pods that ", first.sequence.where(first.group))
 	for i := range steps {
 		next := steps[(i+1)%len(steps)]
 		if i > 0 {
 			text += ", which has pods that "
 		}
-		text += fmt.Sprintf("%s holds until its %s is ready", report.NameOf(next.sequence.Key), next.sequence.describeGroup(next.group))
+		text += fmt.Sprintf("%s holds until its %s is ready", report.NameOf(next.sequence.Key), next.sequence.where(next.group))
 		if key := next.sequence.Key; next.sequence != first.sequence && !slices.Contains(circle.Others, key) {
 			circle.Others = append(circle.Others, key)
 		}

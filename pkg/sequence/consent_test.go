@@ -113,7 +113,6 @@ func TestAnEngineForgetsConsentThatNobodyNeeds(t *testing.T) {
 	e.RemoveSequence(farKey, "200")
 	e.ReplaceNamespaces(nil, "201")
 	assert.Empty(t, e.consents.facts)
-	assert.Empty(t, e.consents.foreign)
 	assert.Empty(t, e.namespaces)
 }
 

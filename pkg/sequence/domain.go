@@ -4,8 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/intstr"
-
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/progress"
 	"example.com/podsequence/pkg/sequence/readiness"
@@ -220,26 +218,4 @@ func (s *sequence) markObjects(changed spec.GroupSet, tx *transaction) {
 		}
 		tx.markDirty(d)
 	}
-}
-
-// unmatchedGroups returns the groups under way that no pod and no workload matches, as of when they were last evaluated.
-func (d *domain) unmatchedGroups() spec.GroupSet {
-	nothing := spec.GroupSet(0)
-	for i := range d.Current().All() {
-		if d.isUnmatched(i) {
-			nothing.Add(i)
-		}
-	}
-	return nothing
-}
-
-func (d *domain) isUnmatched(i int) bool {
-	if state := d.find(i); state != nil {
-		return state.unmatched
-	}
-	if d.sequence.groups[i].WithoutMembers {
-		return false
-	}
-	minAvailable := d.sequence.groups[i].MinAvailable
-	return minAvailable == nil || minAvailable.Type == intstr.String // else it is said how many there must be
 }

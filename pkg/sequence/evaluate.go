@@ -80,7 +80,7 @@ func (d *domain) evaluateGroup(state *groupState, now time.Time) {
 		return latest(pods, latest(g.objects.Since(), d.conditionsSince(state.group)))
 	})
 	state.enough = state.enough || (!pods.IsZero() && !pods.After(state.since))
-	state.satisfied, state.required, state.unmatched = since.Satisfied, need.Required, need.NothingMatches()
+	state.satisfied, state.required = since.Satisfied, need.Required
 	state.unsatisfiedBefore, state.dirty, state.turned = false, false, time.Time{}
 }
 

@@ -11,22 +11,15 @@ import (
 func (k *knowledge) judge(p *pod) verdict {
 	v := verdict{needs: p.needs(), opened: p.opened}
 	h := k.holderOf(p)
-	if h.missing != spec.NothingMissing {
-		k.hold(&v, p, reason{missing: h.missing})
-		return v
-	}
-	if h.place != nil {
-		k.hold(&v, p, k.unplaced.reasonOf(p, h.place))
-	} else {
+	switch {
+	case h.missing != spec.NothingMissing:
+		v.held, v.reason = true, reason{missing: h.missing}
+	case h.place != nil:
+		v.held, v.reason = true, k.unplaced.reasonOf(p, h.place)
+	default:
 		v.lift = k.settings.liftable(p.Pod, p.memberships())
 	}
 	return v
-}
-
-// hold makes it the verdict that the pod must wait.
-func (k *knowledge) hold(v *verdict, p *pod, why reason) {
-	v.held, v.reason = true, why
-	v.nominated = p.Nominated && k.settings.isOurs(p)
 }
 
 // opensMore reports whether a pod may be scheduled to nodes that it might not be before. Somebody may have found no node for it.

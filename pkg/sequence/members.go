@@ -136,7 +136,7 @@ func (k *knowledge) placeWorkload(w *workload, completed bool, tx *transaction) 
 	if ns == nil || !w.Counts() {
 		return
 	}
-	for s := range ns.selecting {
+	for s := range ns.sequences {
 		k.placeIn(w, s, completed, tx)
 	}
 }

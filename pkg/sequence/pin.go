@@ -26,11 +26,6 @@ func (all *unplaced) nodeOfPin(p inventory.Pin) *node {
 	return first
 }
 
-// hasPinned reports whether some pod asks for this node. n may be nil.
-func (all *unplaced) hasPinned(n *node) bool {
-	return n != nil && (len(all.pinned[inventory.Pin{Node: n.Name}]) > 0 || len(all.pinned[inventory.Pin{Host: n.Hostname()}]) > 0)
-}
-
 // openOnPin reports whether a node that the pin means is open to a pod with these places.
 func (all *unplaced) openOnPin(p inventory.Pin, needs ...membership) bool {
 	for name := range all.nodesOf(p) {
@@ -64,18 +59,18 @@ func (all *unplaced) markPinsDirty(tx *transaction) {
 }
 
 // markPinsTo marks for re-evaluation the pods that ask for a node where a sequence is now further than before, or less far.
-func (all *unplaced) markPinsTo(change nodeChange, tx *transaction) {
-	pins := []inventory.Pin{{Node: change.node}}
-	if n := all.byName[change.node]; n != nil {
+func (all *unplaced) markPinsTo(changed dirtyDomain, tx *transaction) {
+	pins := []inventory.Pin{{Node: changed.name}}
+	if n := all.byName[changed.name]; n != nil {
 		pins = append(pins, inventory.Pin{Host: n.Hostname()})
 	}
 	for _, at := range pins {
 		for p := range all.pinned[at] {
 			for _, m := range p.needs() {
-				if m.sequence != change.sequence {
+				if m.sequence != changed.sequence {
 					continue
 				}
-				if !change.before.isOpen(m.group) && openTo(change.node, p.needs()) {
+				if !changed.before.isOpen(m.group) && openTo(changed.name, p.needs()) {
 					p.opened++
 				}
 				tx.dirtyPods = append(tx.dirtyPods, p)

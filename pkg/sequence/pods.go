@@ -51,18 +51,9 @@ func (p *pod) inheritFrom(before *pod) {
 }
 
 // place works out the pod's memberships from its name and labels.
-func (n *namespace) place(p *pod) []membership {
-	var memberships []membership
-	for s := range n.selecting {
-		if m, ok := s.place(p, n.sequences[s]); ok {
-			memberships = append(memberships, m)
-		}
-	}
-	for s := range n.naming[p.Name] {
-		if _, done := n.selecting[s]; done {
-			continue
-		}
-		if m, ok := s.place(p, n.sequences[s]); ok {
+func (n *namespace) place(p *pod) (memberships []membership) {
+	for s, groups := range n.sequences {
+		if m, ok := s.place(p, groups); ok {
 			memberships = append(memberships, m)
 		}
 	}
@@ -82,8 +73,6 @@ func (all namespaces) ensure(name string) *namespace {
 	if ns == nil {
 		ns = &namespace{
 			pods:      map[string]*pod{},
-			selecting: map[*sequence]struct{}{},
-			naming:    map[string]map[*sequence]struct{}{},
 			strays:    map[string]map[*pod]struct{}{},
 			sequences: map[*sequence]spec.GroupSet{},
 		}
@@ -118,17 +107,6 @@ func (all namespaces) enter(s *sequence, name string, groups spec.GroupSet, tx *
 	s.groupsByNamespace[name], ns.sequences[s] = groups, groups
 	ns.matchCost += s.MatchCost()
 	tx.namespaces = append(tx.namespaces, name)
-	if s.Selects(groups) {
-		ns.selecting[s] = struct{}{}
-	}
-	for pod := range s.Names(name) {
-		insert(ns.naming, pod, s)
-	}
-	for i, g := range s.groups {
-		if groups.Has(i) {
-			g.namespaces[name] = struct{}{}
-		}
-	}
 }
 
 // leave undoes enter.
@@ -138,13 +116,6 @@ func (all namespaces) leave(s *sequence, name string, tx *transaction) {
 	delete(ns.sequences, s)
 	ns.matchCost -= s.MatchCost()
 	tx.namespaces = append(tx.namespaces, name)
-	delete(ns.selecting, s)
-	for pod := range s.Names(name) {
-		remove(ns.naming, pod, s)
-	}
-	for _, g := range s.groups {
-		delete(g.namespaces, name)
-	}
 }
 
 // membershipIn returns the pod's place in a sequence, if it has one.

@@ -21,7 +21,7 @@ func (d *domain) publish() (before publishedDomain) {
 
 func (d *domain) toPublish() publishedDomain {
 	return publishedDomain{
-		standing: d.standing(), ripe: d.Ripe, unmatched: d.unmatchedGroups(), failed: d.failedGroups(),
+		standing: d.standing(), node: d.node, ripe: d.Ripe, failed: d.failedGroups(),
 		lost: inventory.TimestampOf(d.lastLost()),
 	}
 }
@@ -95,7 +95,6 @@ func (set *settings) published(p *publishedPod, uid types.UID) verdict {
 		return verdict{}
 	}
 	v := verdict{held: p.held.Load(), reason: p.reason, needs: p.needs(), opened: p.opened}
-	v.nominated = v.held && p.Nominated
 	if !v.held {
 		v.lift = set.liftable(p.Pod, p.memberships())
 	}
@@ -103,19 +102,19 @@ func (set *settings) published(p *publishedPod, uid types.UID) verdict {
 }
 
 // publishedOn is how far the sequence is on a node, as of the last event.
-func (s *sequence) publishedOn(name string) standing {
+func (s *sequence) publishedOn(name string) publishedDomain {
 	s.domainsMu.RLock()
 	defer s.domainsMu.RUnlock()
 	if d := s.domains[name]; d != nil {
-		return d.published.standing
+		return d.published
 	}
-	return standing{} // the node is not known
+	return publishedDomain{} // the node is not known
 }
 
 // differsOn returns the first group that pods of this one wait for and that is for a node as its labels are here, and is not as they are
 // known, or the other way round; the first of all if this is another node than the known one of that name.
 func (s *sequence) differsOn(object *corev1.Node, group int) (differs int, any bool) {
-	known := s.knowledge.published.node(object.Name)
+	known := s.publishedOn(object.Name).node
 	if known == nil {
 		return 0, false // nothing is open there
 	}

@@ -72,24 +72,6 @@ func (p *published) reaches(namespace string) bool {
 	return any
 }
 
-// node returns what is published of a node; nil if it is not known.
-func (p *published) node(name string) *node {
-	found, _ := p.nodes.Load(name)
-	n, _ := found.(*node)
-	return n
-}
-
-// publishNodes publishes the nodes, for sequences that have nothing on them, see domain.go.
-func (p *published) publishNodes(names []string, all *nodes) {
-	for _, name := range names {
-		if n := all.byName[name]; n != nil {
-			p.nodes.Store(name, n)
-		} else {
-			p.nodes.Delete(name)
-		}
-	}
-}
-
 // join returns what decides whether a pod waits for a sequence that does not exist. selected reports whether it has memberships.
 func (x *existing) join(p *pod, selected bool, set *settings) spec.Join {
 	if x.uninstalled.Load() || spec.IsOwn(set.InstallationNamespace, p.Namespace, &p.Labels) {

@@ -55,7 +55,7 @@ func TestNamespacesThatComeAndGoLeaveNothing(t *testing.T) {
 		f.RemoveNamespace(namespace)
 	}
 	assert.Len(t, f.namespaces, namespaces)
-	assert.Len(t, f.sequences[csiKey].groups[1].namespaces, 2)
+	assert.Len(t, f.sequences[csiKey].groupsByNamespace, 3)
 }
 
 func TestTargetNamespacesOfAClusterSequence(t *testing.T) {

@@ -138,26 +138,12 @@ func (d *domain) failure(i int, now time.Time) *spec.Problem {
 // problems are those that pods bring about.
 func (k *knowledge) problems(s *sequence) []spec.Problem {
 	var problems []spec.Problem
-	if p, ok := k.settings.unsupportedPods(s); ok {
-		problems = append(problems, p)
-	}
-	if p, ok := s.splitPodGroups(); ok {
-		problems = append(problems, p)
-	}
-	if p, ok := k.outdatedPods(s); ok {
-		problems = append(problems, p)
-	}
-	if p, ok := s.unreadableObjects(); ok {
-		problems = append(problems, p)
-	}
-	if p, ok := k.strayPods(s); ok {
-		problems = append(problems, p)
-	}
-	if s.PerNode {
-		return problems
-	}
-	if p, ok := s.starvedByQuota(); ok {
-		problems = append(problems, p)
+	for _, find := range []func(*sequence) (spec.Problem, bool){
+		k.settings.unsupportedPods, (*sequence).splitPodGroups, k.outdatedPods, (*sequence).unreadableObjects, k.strayPods, (*sequence).starvedByQuota,
+	} {
+		if p, ok := find(s); ok {
+			problems = append(problems, p)
+		}
 	}
 	d := s.nodeless
 	for i := range (d.Passed &^ s.Skipped).All() {

@@ -67,7 +67,11 @@ func (k *knowledge) ripe(key types.NamespacedName) (ripe Ripe, ok bool) {
 		}
 		pods := k.unseen.newest()
 		if inventory.Behind(pods, inventory.Newest(s.changedAs, k.nodes.changedAs)) || d.waitsForTime(i) {
-			maps.Copy(namespaces, s.groups[i].namespaces)
+			for name, groups := range s.groupsByNamespace {
+				if groups.Has(i) {
+					namespaces[name] = struct{}{}
+				}
+			}
 		}
 		for demand := range s.groups[i].demands {
 			w := demand.workload

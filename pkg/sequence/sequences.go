@@ -70,19 +70,6 @@ func refusedByStatus(s *sequence) bool {
 	return c != nil && c.Status == metav1.ConditionTrue && c.Reason == v1alpha1.ReasonNamespaceNotAllowed
 }
 
-// register and unregister keep count of a sequence that counts, or does not any more.
-func (c *consents) register(s *sequence) {
-	if s.IsForeign() {
-		insert(c.foreign, s.Namespace, s)
-	}
-}
-
-func (c *consents) unregister(s *sequence) {
-	if s.IsForeign() {
-		remove(c.foreign, s.Namespace, s)
-	}
-}
-
 // refused reports whether the sequence points to a namespace that does not allow it.
 func (s *sequence) refused() bool { return s.refusal != "" }
 

@@ -24,7 +24,6 @@ func (k *knowledge) settle(tx *transaction) Changes {
 			k.advance(d.domain, tx, &changes)
 		}
 	}
-	k.published.publishNodes(tx.nodes, &k.nodes)
 	k.publishDomains(tx)
 	k.settleNodes(tx)
 	for _, name := range tx.namespaces {
@@ -53,20 +52,20 @@ func (k *knowledge) settle(tx *transaction) Changes {
 func (k *knowledge) advance(d *domain, tx *transaction, changes *Changes) {
 	d.evaluate(k)
 	completed, passed := d.Completed, d.Passed
-	d.advance(k.now)
+	d.Advance(d.progressFacts(), k.now)
 	if d.Passed != passed && d.sequence.mayHaveFailures() {
 		for i := range (d.Passed &^ passed).All() {
 			d.groupState(i)
 		}
 		d.sequence.reviewFailures(tx)
 		d.evaluate(k) // of what passed just now nothing is expected that is gone
-		d.advance(k.now)
+		d.Advance(d.progressFacts(), k.now)
 	}
 	if d.markCompleted(completed) {
 		d.evaluate(k) // status says that groups were complete of which nothing is left
-		d.advance(k.now)
+		d.Advance(d.progressFacts(), k.now)
 	}
-	k.alarms.Set(&d.alarm, d.wake)
+	k.alarms.Set(&d.alarm, d.NextWake(d.progressFacts(), k.now))
 	changes.touch(d.sequence.Key)
 	if d.Ripe != 0 {
 		changes.Ripe = append(changes.Ripe, d.sequence.Key)
@@ -77,19 +76,14 @@ func (k *knowledge) advance(d *domain, tx *transaction, changes *Changes) {
 // matters.
 func (k *knowledge) settleNodes(tx *transaction) {
 	opened := map[membership]int{}
-	settle := func(change nodeChange) {
-		if change.before == change.now {
-			return
+	for _, d := range tx.dirtyDomains {
+		if !d.sequence.registered || !d.isNode() || d.before.standing == d.published.standing {
+			continue
 		}
-		change.sequence.opens.Add(1)
-		k.unplaced.markPinsTo(change, tx)
-		for group := range (change.now.open() &^ change.before.open()).All() {
-			opened[membership{change.sequence, group}] += k.nodes.roomOn(change.node)
-		}
-	}
-	for i := range tx.dirtyDomains {
-		if d := &tx.dirtyDomains[i]; d.sequence.registered && d.isNode() {
-			settle(nodeChange{d.sequence, d.name, d.before.standing, d.published.standing})
+		d.sequence.opens.Add(1)
+		k.unplaced.markPinsTo(d, tx)
+		for group := range (d.published.open() &^ d.before.open()).All() {
+			opened[membership{d.sequence, group}] += k.nodes.roomOn(d.name)
 		}
 	}
 	k.unplaced.markPinsDirty(tx)
@@ -119,7 +113,6 @@ func (k *knowledge) settlePod(c *Changes, p *pod) {
 // note, and holds it.
 func (k *knowledge) settleEntered(c *Changes, p *pod) {
 	was := k.settings.published(p.published, p.UID)
-	was.nominated = false // this version may have another nomination
 	is := k.publish(p)
 	if k.unseen.take(p.UID) {
 		was = verdict{held: true}
@@ -135,7 +128,7 @@ func (k *knowledge) report(c *Changes, p *pod, was, is verdict) {
 		if !was.held || was.reason != is.reason {
 			c.Held = append(c.Held, p.key())
 		}
-		if is.nominated && !was.nominated {
+		if p.Nominated && k.settings.isOurs(p) {
 			c.Nominated = append(c.Nominated, p.key())
 		}
 	case was.held, was.opensMore(is), was.liftsMore(is):
@@ -149,13 +142,7 @@ func (k *knowledge) report(c *Changes, p *pod, was, is verdict) {
 // settleDomain reports what the sequence of a domain waits for from now on, and what the domain means to pods.
 func (k *knowledge) settleDomain(c *Changes, d dirtyDomain) {
 	s, before, now := d.sequence, d.before, d.published
-	if s.DryRun {
-		return
-	}
-	if before.unmatched&^now.unmatched&d.Current() != 0 && (!s.PerNode || k.unplaced.hasPinned(d.node)) {
-		c.Advanced = append(c.Advanced, s.Key)
-	}
-	if s.PerNode {
+	if s.DryRun || s.PerNode {
 		return
 	}
 	// Who waits for a group is told when it fails, and when its pass cannot be recorded for long.

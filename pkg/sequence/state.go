@@ -57,8 +57,7 @@ type domain struct {
 	groupStates []*groupState
 	// progress is how far the sequence is here.
 	progress.State
-	// wake is when time alone will change something; zero for never. alarm is set to it.
-	wake  time.Time
+	// alarm is set to when time alone will change something.
 	alarm progress.Alarm[*domain]
 
 	evaluated bool            // it has been settled at least once
@@ -69,10 +68,9 @@ type domain struct {
 // publishedDomain is how far a domain was when it was last published.
 type publishedDomain struct {
 	standing
+	node *node // nil in the cluster, and while the node is not known
 	// ripe are the groups whose pass is to be recorded.
 	ripe spec.GroupSet
-	// unmatched are the groups under way that no pod and no workload matches, see readiness.Need.
-	unmatched spec.GroupSet
 	// failed are the groups under way of which members failed.
 	failed spec.GroupSet
 	// lost is when a group was last lost, see lastLost.
@@ -93,7 +91,6 @@ type groupState struct {
 	demands readiness.Demands
 
 	othersSatisfied   bool // of the group that has the rest: those before it are satisfied or skipped
-	unmatched         bool // no pod and no workload matched it when it was last evaluated
 	satisfied         bool
 	unsatisfiedBefore bool      // it was not satisfied under the spec before, and has not been looked at since
 	since             time.Time // when it became satisfied; zero while it is not
@@ -191,7 +188,6 @@ func NewEngine(config Config) *Engine { return &Engine{knowledge: newKnowledge(c
 type published struct {
 	pods       sync.Map // *publishedPod by types.NamespacedName: those without a node
 	namespaces sync.Map // *publishedNamespace by name: those that have sequences
-	nodes      sync.Map // *node by name
 	existing   existing
 }
 
@@ -241,8 +237,6 @@ type verdict struct {
 	held   bool
 	reason reason // what it waits for; zero if it is not held
 
-	// nominated reports that it is held, and that a nomination keeps room for it which our scheduler has to give back.
-	nominated bool
 	// needs and opened are as of the pod.
 	needs  []membership
 	opened uint64

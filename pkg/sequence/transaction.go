@@ -22,8 +22,6 @@ type transaction struct {
 	entered []*pod
 	// toCheckOrder are pods of which a sequence must find out whether they started out of order.
 	toCheckOrder []podInSequence
-	// nodes are the names of those that came, went or changed.
-	nodes []string
 	// namespaces are those whose sequences changed; a name may be there twice.
 	namespaces []string
 	// strayed are sequences of which the stray pods changed; a key may be there twice.
@@ -50,13 +48,6 @@ type changedPin struct {
 type podInSequence struct {
 	*pod
 	in *sequence
-}
-
-// nodeChange is a node, and how far a sequence was there before this transaction and is now.
-type nodeChange struct {
-	sequence    *sequence
-	node        string
-	before, now standing
 }
 
 func (tx *transaction) markDirty(d *domain) {

@@ -232,7 +232,7 @@ func (p *Placement) Open(node string) report.Decision { return p.open(p.needsNow
 
 func (p *Placement) open(needs []membership, node string) report.Decision {
 	for _, m := range needs {
-		if t := m.sequence.publishedOn(node); !t.isOpen(m.group) {
+		if t := m.sequence.publishedOn(node).standing; !t.isOpen(m.group) {
 			return p.engine.closed(m, t, node)
 		}
 	}
@@ -331,20 +331,25 @@ func (m membership) openNodes() *OpenNodes {
 	if cached := m.sequence.groups[m.group].open.Load(); cached != nil && cached.opens == now {
 		return cached
 	}
-	nodes := &m.sequence.knowledge.published.nodes
 	open := &OpenNodes{to: m, opens: now, Names: sets.Set[string]{}}
-	for name := range nodes.Range {
-		if m.sequence.publishedOn(name.(string)).isOpen(m.group) {
-			open.Names.Insert(name.(string))
+	closed := map[standing]int{}
+	m.sequence.domainsMu.RLock()
+	for name, d := range m.sequence.domains {
+		switch t := d.published.standing; {
+		case t.isOpen(m.group):
+			open.Names.Insert(name)
+		case t.known:
+			closed[t]++
 		}
 	}
+	m.sequence.domainsMu.RUnlock()
 	if len(open.Names) == 0 {
-		closed := map[string]int{}
-		for name := range nodes.Range {
-			closed[m.closed(m.sequence.publishedOn(name.(string)), name.(string)).FilterMessage()]++
+		counts := map[string]int{}
+		for t, count := range closed {
+			counts[m.closed(t, "").FilterMessage()] += count
 		}
 		var reasons []string
-		for message, count := range closed {
+		for message, count := range counts {
 			reasons = append(reasons, fmt.Sprintf("%d %s", count, message))
 		}
 		slices.Sort(reasons)

@@ -97,8 +97,8 @@ func checkPublishedSequences(e *Engine) error {
 			}
 		}
 		for name, d := range s.domains {
-			if d.published != d.toPublish() || s.publishedOn(name) != d.published.standing {
-				return fmt.Errorf("%s: what is published of node %q is %v, want %v", s.Key, name, s.publishedOn(name), d.standing())
+			if d.published != d.toPublish() || s.publishedOn(name) != d.published {
+				return fmt.Errorf("%s: what is published of node %q is %v, want %v", s.Key, name, s.publishedOn(name), d.toPublish())
 			}
 		}
 	}

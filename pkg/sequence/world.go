@@ -24,17 +24,16 @@ type world struct {
 	nodes      nodes
 	interner   inventory.Interner
 
-	// All sequences, those of scope Node, and those with groups that select namespaces by label.
+	// All sequences, and those of scope Node.
 	sequences map[types.NamespacedName]*sequence
 	perNode   map[*sequence]struct{}
-	selectors map[*sequence]struct{}
 }
 
 func newWorld() world {
 	return world{
 		namespaces: namespaces{}, workloads: newWorkloads(), nodes: newNodes(),
-		consents:  consents{facts: map[string]namespaceFacts{}, foreign: map[string]map[*sequence]struct{}{}},
-		sequences: map[types.NamespacedName]*sequence{}, perNode: map[*sequence]struct{}{}, selectors: map[*sequence]struct{}{},
+		consents:  consents{facts: map[string]namespaceFacts{}},
+		sequences: map[types.NamespacedName]*sequence{}, perNode: map[*sequence]struct{}{},
 	}
 }
 
@@ -44,9 +43,6 @@ type namespaces map[string]*namespace
 // namespace holds the pods of one namespace and the sequences that reach it.
 type namespace struct {
 	pods map[string]*pod
-	// selecting are the sequences that have a group by label, naming those that name a pod.
-	selecting map[*sequence]struct{}
-	naming    map[string]map[*sequence]struct{}
 	// strays are the pods that name a PodSequence of the namespace and are none of its members, by the name, whether it exists or not.
 	strays map[string]map[*pod]struct{}
 	// sequences are all of them, also those that have no members, with the groups that may have some here. matchCost is what it
@@ -59,8 +55,6 @@ type namespace struct {
 type consents struct {
 	// facts are of all namespaces that there are.
 	facts map[string]namespaceFacts
-	// foreign are the sequences that point to a namespace from another one.
-	foreign map[string]map[*sequence]struct{}
 }
 
 // namespaceFacts are the annotation of a namespace that lists whom it allows, empty for one without, its UID, and its labels, in a
@@ -259,9 +253,6 @@ type group struct {
 
 	// onlyPlace are the memberships of a pod that has only this one.
 	onlyPlace *[]membership
-
-	// namespaces are those where the group may have members.
-	namespaces map[string]struct{}
 }
 
 // memberships are the pod's places, in no more than one group of a sequence. No element is ever written to.

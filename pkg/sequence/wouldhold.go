@@ -81,7 +81,7 @@ func (e *Engine) WouldHold(objects ...*corev1.Pod) Hold {
 	}
 	h := Hold{Sequence: holding.Key, Groups: slices.Collect(waits.All()), Paused: holding.pausedIn(waits)}
 	if waits != 0 {
-		h.Group = holding.describeGroup(waits.First())
+		h.Group = holding.where(waits.First()).String()
 	}
 	return h
 }
@@ -140,9 +140,4 @@ func (p planned) missingHold() Hold {
 		key.Name = spec.NamedSequence(&p.Labels)
 	}
 	return Hold{Sequence: key, Missing: p.missing}
-}
-
-// describeGroup names a group for people.
-func (s *sequence) describeGroup(group int) string {
-	return fmt.Sprintf("group %d/%d %q", group+1, len(s.groups), s.groups[group].Title)
 }

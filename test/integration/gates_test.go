@@ -55,15 +55,6 @@ func TestGates(t *testing.T) {
 			s.awaitHeldFor("two", "non-empty scheduling gates")
 			assert.Equal(t, []string{foreignGate}, gates(s.getPod("two")))
 		})
-		t.Run("what was told that nothing matches is told when something does, for pods of "+scheduler, func(t *testing.T) {
-			s := newStory(t)
-			s.Create(s.sequence("shop").Label("Database", "tier", "db").Label("Application", "tier", "app").Obj())
-			s.createPods(s.gated("app").SchedulerName(scheduler).Label("tier", "app"))
-			s.awaitHeldFor("app", "no pod matched it when this was written")
-			s.createTier("db", "db")
-			s.awaitHeldFor("app", "0 of 1 pods ready")
-			s.expectHeld("app")
-		})
 		t.Run("what its gate holds when its sequence is gone does not say that it waits for a group, for pods of "+scheduler, func(t *testing.T) {
 			s := newStory(t)
 			s.Create(s.threeTiers().Obj())

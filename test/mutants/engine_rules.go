@@ -20,7 +20,7 @@ func ofReadiness() []mutant {
 			"what was ready on a node that is gone counts", engine, ""},
 		{inventoryPath + "reached.go", "r.Done && p.nodeGone && !p.Succeeded", "r.Done && p.nodeGone",
 			"what succeeded on a node that is gone is undone", engine, ""},
-		{"pkg/sequence/apply_node.go", "\tk.recountOnNode(name, tx)\n\ttx.nodes", "\ttx.nodes",
+		{"pkg/sequence/apply_node.go", "\tk.recountOnNode(name, tx)\n\tk.nodes.removeHost", "\tk.nodes.removeHost",
 			"a node that goes takes nothing from the readiness of its pods", engine, ""},
 		{"pkg/sequence/apply_node.go", "if old == nil || old.Object.UID != view.Object.UID {\n\t\tk.nodes.changedAs", "if old != nil && old.Object.UID != view.Object.UID {\n\t\tk.nodes.changedAs",
 			"a pod that was seen before its node never counts", engine, ""},

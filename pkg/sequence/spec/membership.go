@@ -47,16 +47,6 @@ func (s *Sequence) selecting(podLabels labels.Labels, limit int, groups GroupSet
 	return 0, false
 }
 
-// Selects reports whether any group has members by label in a namespace where these groups may have members.
-func (s *Sequence) Selects(groups GroupSet) bool {
-	for i, g := range s.Groups {
-		if g.Selector != nil && groups.Has(i) {
-			return true
-		}
-	}
-	return false
-}
-
 // Names returns the groups that name pods of a namespace, in order, by the pod's name: read only.
 func (s *Sequence) Names(namespace string) map[string][]int { return s.byName[namespace] }
 
