@@ -6,11 +6,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/spec"
 )
+
+// AddScheduler makes the engine act for the pods of one more scheduler. It is called before the engine is told of anything.
+func (e *Engine) AddScheduler(name string) {
+	e.settings.schedulerNames.Insert(name)
+	e.settings.SchedulerNames = sets.List(e.settings.schedulerNames)
+}
 
 // settleAt enters an event of a version, and returns what that changed.
 func (e *Engine) settleAt(version string, enter func(*transaction)) Changes {

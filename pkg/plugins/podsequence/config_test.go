@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/cmd/kube-scheduler/app/options"
 	"k8s.io/kubernetes/pkg/scheduler"
@@ -60,7 +61,7 @@ func TestProfilesShareOneEngine(t *testing.T) {
 		change(&second)
 		client := fake.NewClientset()
 		_, err := scheduler.New(t.Context(), client, scheduler.NewInformerFactory(client, 0, nil), nil, newRecorders(client),
-			scheduler.WithFrameworkOutOfTreeRegistry(frameworkruntime.Registry{Name: New}), scheduler.WithProfiles(profiles[0], second))
+			scheduler.WithFrameworkOutOfTreeRegistry(frameworkruntime.Registry{Name: New}), scheduler.WithProfiles(profiles[0], second), scheduler.WithKubeConfig(&rest.Config{}))
 		return err
 	}
 	t.Run("two profiles have one holder, which acts for both", func(t *testing.T) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
-	"sync/atomic"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -38,21 +37,10 @@ type holder struct {
 	// binds holds one entry for each pod that sequences released and that is being bound.
 	binds chan struct{}
 
-	// feeding is nil until run begins.
-	feeding atomic.Pointer[feeding]
-
-	// refusedMu guards what follows, and the change of feeding. PreEnqueue takes it: it is held for a look at one pod.
-	refusedMu sync.Mutex
-	// refusedBeforeStart are pods that were refused before there was an engine to ask.
-	refusedBeforeStart map[types.UID]*v1.Pod
-}
-
-// feeding is what exists once the holder runs.
-type feeding struct {
 	engine   *sequence.Engine
 	feed     source
-	writer   *podwriter.Writer
 	recorder recorder
+	writer   *podwriter.Writer
 }
 
 // recorder records passes. A record.Recorder is one.
@@ -86,16 +74,22 @@ func holderFor(ctx context.Context, handle fwk.Handle, args Args) (*holder, erro
 				Name, handle.ProfileName())
 		}
 		h.profiles.Insert(handle.ProfileName())
+		h.engine.AddScheduler(handle.ProfileName())
 		return h, nil
 	}
 
 	pods := factory.Core().V1().Pods()
 	h := newHolder(args, pods.Lister(), handle.ProfileName())
 	h.handle = handle
+	logger := klog.LoggerWithName(klog.FromContext(ctx), Name)
+	run, err := h.connect(logger)
+	if err != nil {
+		return nil, err
+	}
 	holders[factory] = h
 	nodesSynced, podsSynced := factory.Core().V1().Nodes().Informer().HasSyncedChecker().Done(), pods.Informer().HasSyncedChecker().Done()
 	go func() {
-		h.run(ctx, nodesSynced, podsSynced)
+		run(klog.NewContext(ctx, logger), nodesSynced, podsSynced)
 		holdersMu.Lock()
 		defer holdersMu.Unlock()
 		delete(holders, factory)
@@ -105,57 +99,45 @@ func holderFor(ctx context.Context, handle fwk.Handle, args Args) (*holder, erro
 
 func newHolder(args Args, pods listersv1.PodLister, profile string) *holder {
 	return &holder{
-		args: args, pods: pods, clock: servertime.New(klog.Background()), profiles: sets.New(profile),
-		refusedBeforeStart: map[types.UID]*v1.Pod{},
-		binds:              make(chan struct{}, maxBindsAtOnce),
+		args: args, pods: pods, clock: servertime.New(klog.Background()), profiles: sets.New(profile), binds: make(chan struct{}, maxBindsAtOnce),
+		engine: sequence.NewEngine(sequence.Config{
+			SchedulerNames: []string{profile}, GatePrefixes: args.GatePrefixes, InstallationNamespace: args.InstallationNamespace,
+			UnprobedReady: args.unprobedReady(),
+		}),
 	}
 }
 
-// run works until the context ends. It begins to watch when the framework has begun to, which the nodes show before the pods do,
-// and to write when the framework's own pods are in. A standby that waits to lead does neither, because its informers wait too.
-func (h *holder) run(ctx context.Context, nodesSynced, podsSynced <-chan struct{}) {
-	logger := klog.LoggerWithName(klog.FromContext(ctx), Name)
-	ctx = klog.NewContext(ctx, logger)
-	if !await(ctx, nodesSynced) {
-		return
-	}
-
-	engine := sequence.NewEngine(sequence.Config{
-		SchedulerNames:        sets.List(h.profiles),
-		GatePrefixes:          h.args.GatePrefixes,
-		InstallationNamespace: h.args.InstallationNamespace,
-		UnprobedReady:         h.args.unprobedReady(),
-	})
-	f := &feeding{engine: engine}
+// connect makes what watches and writes, and returns what makes it work until the context ends. It begins to watch when the framework has
+// begun to, which the nodes show before the pods do, and to write when the framework's own pods are in. A standby that waits to lead does
+// neither, because its informers wait too.
+func (h *holder) connect(logger klog.Logger) (run func(ctx context.Context, nodesSynced, podsSynced <-chan struct{}), err error) {
 	config := rest.CopyConfig(h.handle.KubeConfig())
 	h.clock.Wrap(config)
-	source, err := feed.New(config, engine, feed.Options{
-		Clock: h.clock,
-		Sink:  func(changes sequence.Changes) { h.apply(logger, f, changes) },
-	})
+	source, err := feed.New(config, h.engine, feed.Options{Clock: h.clock, Sink: func(changes sequence.Changes) { h.apply(logger, changes) }})
 	if err != nil {
-		logger.Error(err, "Could not start to watch PodSequences: this scheduler releases no pods")
-		return
+		return nil, fmt.Errorf("prepare to watch PodSequences: %w", err)
 	}
-	recorder, err := record.New(config, engine, record.Options{Recorded: source.Recorded})
+	recorder, err := record.New(config, h.engine, record.Options{Recorded: source.Recorded})
 	if err != nil {
-		logger.Error(err, "Could not make a client that records passes: this scheduler releases no pods")
-		return
+		return nil, err
 	}
 	options := h.writerOptions()
 	options.CatchUp = source.CatchUp
-	f.feed, f.recorder, f.writer = source, recorder, podwriter.New(h.handle.ClientSet(), h.getPod, engine, options)
-	h.useEngine(f)
-
-	var running sync.WaitGroup
-	running.Go(func() {
-		if await(ctx, podsSynced) {
-			f.writer.Run(ctx)
+	h.feed, h.recorder, h.writer = source, recorder, podwriter.New(h.handle.ClientSet(), h.getPod, h.engine, options)
+	return func(ctx context.Context, nodesSynced, podsSynced <-chan struct{}) {
+		if !await(ctx, nodesSynced) {
+			return
 		}
-	})
-	running.Go(func() { recorder.Run(ctx) })
-	source.Run(ctx)
-	running.Wait()
+		var running sync.WaitGroup
+		running.Go(func() {
+			if await(ctx, podsSynced) {
+				h.writer.Run(ctx)
+			}
+		})
+		running.Go(func() { recorder.Run(ctx) })
+		source.Run(ctx)
+		running.Wait()
+	}, nil
 }
 
 // await reports whether the channel is closed before the context ends.
@@ -174,7 +156,7 @@ func unschedulable(message string) *fwk.Status {
 
 // apply activates the pods that are released, and asks the writer to explain to those that must wait why they do. The engine's lock is
 // not held here: activation takes the queue's lock, under which the engine is asked.
-func (h *holder) apply(logger klog.Logger, f *feeding, changes sequence.Changes) {
+func (h *holder) apply(logger klog.Logger, changes sequence.Changes) {
 	ready := map[types.UID]types.NamespacedName{}
 	for _, r := range changes.Released {
 		if !h.profiles.Has(r.SchedulerName) {
@@ -182,10 +164,10 @@ func (h *holder) apply(logger klog.Logger, f *feeding, changes sequence.Changes)
 		}
 		key := types.NamespacedName{Namespace: r.Namespace, Name: r.Name}
 		if r.StillGated {
-			f.writer.Explain(key)
+			h.writer.Explain(key)
 		}
 		if len(r.Gates) > 0 {
-			f.writer.Lift(key)
+			h.writer.Lift(key)
 		}
 		// Also one with gates: the queue may know already that somebody else has lifted them. Otherwise SchedulingGates holds it.
 		ready[r.UID] = key
@@ -193,16 +175,16 @@ func (h *holder) apply(logger klog.Logger, f *feeding, changes sequence.Changes)
 	h.activate(logger, ready)
 	for _, pod := range changes.Held {
 		h.stopBinding(pod)
-		f.writer.Explain(pod)
+		h.writer.Explain(pod)
 	}
 	for _, pod := range changes.Nominated {
-		f.writer.ClearNomination(pod)
+		h.writer.ClearNomination(pod)
 	}
 	for _, key := range changes.Advanced {
-		f.writer.ExplainAll(key)
+		h.writer.ExplainAll(key)
 	}
 	for _, key := range changes.Ripe {
-		f.recorder.Record(key)
+		h.recorder.Record(key)
 	}
 }
 

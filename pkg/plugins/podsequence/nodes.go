@@ -66,13 +66,12 @@ func (h *holder) keepOut(logger klog.Logger, found *sequence.Placement, open *se
 }
 
 // placement says to which nodes sequences let the pod go; nil if it may use any. A pod that has its node asks for none: the scheduler
-// only looks for room there. Without an engine, decide lets nobody through but the pods of PodSequence itself.
+// only looks for room there.
 func (h *holder) placement(pod *v1.Pod) *sequence.Placement {
-	f := h.feeding.Load()
-	if f == nil || pod.Spec.NodeName != "" {
+	if pod.Spec.NodeName != "" {
 		return nil
 	}
-	return f.engine.Placement(pod)
+	return h.engine.Placement(pod)
 }
 
 // inCycle returns what PreFilter found out; nil if the pod may use any node.

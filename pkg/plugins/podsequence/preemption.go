@@ -37,12 +37,11 @@ func (pl *PodSequence) spareAwaited() {
 
 // waitsForAny reports whether a pod waits for the group of any of these.
 func (h *holder) waitsForAny(pod *v1.Pod, others []fwk.PodInfo) bool {
-	f := h.feeding.Load()
-	if f == nil || h.args.isOwn(pod) {
+	if h.args.isOwn(pod) {
 		return false
 	}
 	for _, other := range others {
-		if f.engine.WaitsFor(pod, other.GetPod()) {
+		if h.engine.WaitsFor(pod, other.GetPod()) {
 			return true
 		}
 	}
@@ -51,8 +50,7 @@ func (h *holder) waitsForAny(pod *v1.Pod, others []fwk.PodInfo) bool {
 
 // mayEvictAsGang reports whether the pod may be scheduled together with its PodGroup, and evict others of which RemovePod must know.
 func (h *holder) mayEvictAsGang(pod *v1.Pod) bool {
-	f := h.feeding.Load()
-	return f != nil && pod.Spec.SchedulingGroup != nil && f.engine.MayBeHeldAgain(pod)
+	return pod.Spec.SchedulingGroup != nil && h.engine.MayBeHeldAgain(pod)
 }
 
 // PreFilterExtensions returns the plugin itself, see RemovePod.

@@ -57,7 +57,6 @@ type stage struct {
 	engine   *sequence.Engine
 	known    *known
 	records  *records
-	feeding  *feeding
 	clock    *testingclock.FakeClock // of explanations
 	admitted map[string]int          // how often PreEnqueue was asked, by pod
 	// beforeReserve and beforeBind are what happens in a scheduling cycle after a node was chosen.
@@ -164,19 +163,14 @@ func newStage(t *testing.T, changes ...func(*config.KubeSchedulerProfile)) *stag
 		T: t, client: fake.NewClientset(), known: &known{}, records: &records{}, admitted: map[string]int{},
 		clock: testingclock.NewFakeClock(time.Now()), beforeReserve: func(string) {}, beforeBind: func(string) {},
 	}
-	s.engine = sequence.NewEngine(sequence.Config{
-		SchedulerNames: []string{schedulerName}, GatePrefixes: []string{DefaultGatePrefix},
-	})
-	args, err := parseArgs(nil)
+	args, err := parseArgs(&runtime.Unknown{Raw: []byte(`{"unprobedReadySeconds": 0}`)})
 	require.NoError(t, err)
 	informers := scheduler.NewInformerFactory(s.client, 0, nil)
 	s.holder = newHolder(args, informers.Core().V1().Pods().Lister(), schedulerName)
+	s.engine = s.holder.engine
 	options := s.holder.writerOptions()
 	options.Clock = s.clock
-	s.feeding = &feeding{
-		engine: s.engine, feed: s.known, recorder: s.records, writer: podwriter.New(s.client, s.holder.getPod, s.engine, options),
-	}
-	s.holder.useEngine(s.feeding)
+	s.holder.feed, s.holder.recorder, s.holder.writer = s.known, s.records, podwriter.New(s.client, s.holder.getPod, s.engine, options)
 	registry := frameworkruntime.Registry{
 		Name: func(_ context.Context, _ runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
 			s.holder.handle = handle
@@ -194,7 +188,7 @@ func newStage(t *testing.T, changes ...func(*config.KubeSchedulerProfile)) *stag
 
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan struct{})
-	go func() { defer close(done); s.feeding.writer.Run(ctx) }()
+	go func() { defer close(done); s.holder.writer.Run(ctx) }()
 	t.Cleanup(func() { cancel(); <-done })
 	return s
 }
@@ -218,7 +212,7 @@ func (s *stage) informer() interface{ Add(any) error } {
 
 // act makes the scheduler act on what an event changed in the engine, as the feed does, and then on what is recorded for it.
 func (s *stage) act(changes sequence.Changes) {
-	s.holder.apply(klog.FromContext(s.Context()), s.feeding, changes)
+	s.holder.apply(klog.FromContext(s.Context()), changes)
 	s.record()
 }
 
@@ -315,17 +309,6 @@ func TestHeldPodsInTheQueue(t *testing.T) {
 		assert.Equal(t, []string{"free"}, s.active())
 		s.act(s.engine.ApplyPod(pod("late", "6").Obj()))
 		assert.Equal(t, []string{"free", "late"}, s.active(), "one that the engine came to know only afterwards")
-	})
-	t.Run("nothing goes before the engine is fed at all, and then also what its first list does not have", func(t *testing.T) {
-		s := newStage(t)
-		s.holder.feeding.Store(nil)
-		s.deliver(pod("app", "5").Obj())
-		assert.Empty(t, s.active())
-		s.holder.useEngine(s.feeding)
-		s.act(s.engine.Everything())
-		assert.Empty(t, s.active())
-		s.act(s.engine.ApplyPod(pod("app", "5").Obj()))
-		assert.Equal(t, []string{"app"}, s.active())
 	})
 }
 
@@ -431,9 +414,9 @@ func TestAPodThatMustWaitSinceItWasLetGoIsNotPlaced(t *testing.T) {
 	assert.True(t, state.GetSkipFilterPlugins().Has(Name), "for a pod that may go to any node nothing more is to be asked")
 }
 
-func TestAPodOfPodSequenceItselfIsPlacedBeforeThereIsAnEngine(t *testing.T) {
+func TestAPodOfPodSequenceItselfIsPlacedBeforeAnythingIsKnown(t *testing.T) {
 	s := newStage(t)
-	s.holder.feeding.Store(nil)
+	s.known.set("nothing is known yet")
 	own := pod("podsequence-controller", "5").Namespace("podsequence-system").Label("app.kubernetes.io/name", "podsequence").Obj()
 	s.deliver(own)
 	require.Equal(t, []string{own.Name}, s.active())

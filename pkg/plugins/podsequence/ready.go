@@ -40,11 +40,7 @@ func (h *holder) ready() error {
 			return fmt.Errorf("the list of %s is not complete", kind)
 		}
 	}
-	f := h.feeding.Load()
-	if f == nil {
-		return errors.New("the plugin has not started to watch yet")
-	}
-	if why := f.feed.Why(); why != "" {
+	if why := h.feed.Why(); why != "" {
 		return errors.New(why)
 	}
 	return h.clock.Check(nil)

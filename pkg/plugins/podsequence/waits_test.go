@@ -59,14 +59,6 @@ func TestPodsThatNoKnownSequenceHoldsAreToldWhatTheyWaitFor(t *testing.T) {
 			begin:   func(*stage) {},
 			want:    "waiting for PodSequence: podsequences cannot be listed: forbidden",
 		},
-		"there was no engine yet, and then something cannot be listed": {
-			prepare: func(s *stage) { s.holder.feeding.Store(nil) },
-			begin: func(s *stage) {
-				s.known.set("the lists of pods, workloads and nodes are not complete")
-				s.holder.useEngine(s.feeding)
-			},
-			want: "waiting for PodSequence: the lists of pods, workloads and nodes are not complete",
-		},
 	}
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
