@@ -2,6 +2,7 @@ package sequence
 
 import (
 	"maps"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -91,7 +92,7 @@ func (k *knowledge) updateGroupsIn(name string, tx *transaction) {
 // changeGroupsIn changes which groups of a sequence have members in a namespace.
 func (k *knowledge) changeGroupsIn(s *sequence, name string, groups spec.GroupSet, tx *transaction) {
 	before := s.groupsByNamespace[name]
-	s.outOfOrder.from = k.now
+	s.outOfOrder.from = k.now.Truncate(time.Second)
 	s.outOfOrder.checks = false // of namespaces that it comes to reach later it checks no pods
 	affected := map[*pod]struct{}{}
 	if before != 0 {

@@ -85,7 +85,7 @@ func (d *domain) isReadyButForObjects(i int) bool {
 // beginOrderChecks begins to check the order of the members of a sequence that the engine sees for the first time. For other sequences it
 // takes the names from status, or keeps those that the sequence had before it was edited. The pods are those that were or are members.
 func (k *knowledge) beginOrderChecks(s, old *sequence, pods map[*pod]struct{}, tx *transaction) {
-	s.outOfOrder.from = k.now
+	s.outOfOrder.from = k.now.Truncate(time.Second) // as the API gives times of binding
 	switch {
 	case old != nil && old.UID == s.UID:
 		s.outOfOrder.checks, s.outOfOrder.from = old.outOfOrder.checks && s.canCheckOrder(), old.outOfOrder.from

@@ -107,3 +107,23 @@ func TestARestartTellsAPodThatStartedTooEarlyFromItsSuccessor(t *testing.T) {
 		})
 	}
 }
+
+// The API gives times in whole seconds, and the engine's clock does not.
+func TestAPodThatIsBoundInTheSecondOfARestartIsChecked(t *testing.T) {
+	ps := MakeSequence(oracleNamespace, "shop").UID("shop").Label("Database", "tier", "db").Label("Web", "tier", "web").Obj()
+	ps.CreationTimestamp, ps.Status.ObservedGeneration = metav1.NewTime(inSecond(0)), 1
+	engine := newEngine()
+	engine.Tick(inSecond(10).Add(600 * time.Millisecond))
+	engine.ApplyPod(makePod("db", "2").Label("tier", "db").Node("node").Obj())
+	web := makePod("web", "3").Label("tier", "web").SchedulerName("default-scheduler").Obj()
+	web.CreationTimestamp = metav1.NewTime(inSecond(9))
+	engine.ApplyPod(web)
+	engine.ApplySequence(ps)
+	bound := web.DeepCopy()
+	bound.ResourceVersion, bound.Spec.NodeName = "4", "node"
+	bound.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(inSecond(10))}}
+	engine.ApplyPod(bound)
+	status, _ := statusSize(t, engine, "shop")
+	require.NotNil(t, status.StartedOutOfOrder)
+	assert.Equal(t, []string{"web"}, status.StartedOutOfOrder.Pods)
+}
