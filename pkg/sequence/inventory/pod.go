@@ -51,7 +51,7 @@ type Pod struct {
 	Failed       bool // or ended by its kubelet, see wasEndedByKubelet
 	Succeeded    bool
 	Ready        bool // condition Ready, or succeeded
-	Crashing     bool // some container, sidecars aside, is restarted again and again, see IsCrashing
+	Crashing     bool // some container, sidecars aside, is restarted again and again, see isCrashing
 	Unprobed     bool // none of its containers, sidecars aside, has a readiness probe
 	hasStarted   bool // its phase is Running or Succeeded
 	nodeGone     bool // it is bound to a node that does not exist
@@ -88,7 +88,7 @@ func ViewPod(p *corev1.Pod) Pod {
 		Failed:          HasFailed(p),
 		Succeeded:       HasSucceeded(p),
 		Unprobed:        isUnprobed(p),
-		Crashing:        slices.ContainsFunc(p.Status.ContainerStatuses, IsCrashing),
+		Crashing:        isCrashing(p),
 	}
 	if view.Bound() {
 		if view.BoundAt = TimestampOf(boundAt(p)); view.BoundAt == 0 {
@@ -127,10 +127,24 @@ func (p *Pod) SeenAt(now time.Time, before *Pod) {
 // does none.
 func (p *Pod) SteadySince() Timestamp { return p.notBeforeNode(p.steadyAt) }
 
-// IsCrashing reports whether a container is restarted again and again. Between two crashes it runs for a moment.
-func IsCrashing(status corev1.ContainerStatus) bool {
-	return (status.State.Waiting != nil && status.State.Waiting.Reason == crashLoop) ||
-		(status.RestartCount > 1 && status.LastTerminationState.Terminated != nil)
+// isCrashing reports whether a container is restarted again and again. Between two crashes it runs for a moment. A pod that stopped being
+// ready while its container ran did so for another reason, however often the container crashed before.
+func isCrashing(p *corev1.Pod) bool {
+	stopped := time.Time{} // being ready
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodReady && c.Status == corev1.ConditionFalse {
+			stopped = c.LastTransitionTime.Time
+		}
+	}
+	return slices.ContainsFunc(p.Status.ContainerStatuses, func(status corev1.ContainerStatus) bool {
+		switch running, waiting := status.State.Running, status.State.Waiting; {
+		case waiting != nil && waiting.Reason == crashLoop:
+			return true
+		case running != nil && stopped.After(running.StartedAt.Time):
+			return false
+		}
+		return status.RestartCount > 1 && status.LastTerminationState.Terminated != nil
+	})
 }
 
 // crashLoop is why the kubelet waits before it restarts a container.

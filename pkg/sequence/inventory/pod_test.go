@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 func TestATimestampIsTheTimeOfTheAPI(t *testing.T) {
@@ -28,6 +30,46 @@ func TestATimestampIsTheTimeOfTheAPI(t *testing.T) {
 			assert.True(t, want.Equal(got), "%s, want %s", got, want)
 			assert.Equal(t, want.IsZero(), got.IsZero())
 			assert.Equal(t, TimestampOf(test.time), TimestampOf(got))
+		})
+	}
+}
+
+func TestAPodCrashesWhoseContainerIsRestartedAgainAndAgain(t *testing.T) {
+	start := metav1.NewTime(time.Unix(1_700_000_000, 0))
+	later := metav1.NewTime(start.Add(time.Hour))
+	running := corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: start}}
+	crashed := corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{ExitCode: 1}}
+	for name, tc := range map[string]struct {
+		container corev1.ContainerStatus
+		ready     corev1.PodCondition
+		crashing  bool
+	}{
+		"the kubelet waits before it restarts it": {
+			container: corev1.ContainerStatus{RestartCount: 1, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "CrashLoopBackOff"}}},
+			crashing:  true,
+		},
+		"it runs between two crashes": {
+			container: corev1.ContainerStatus{RestartCount: 2, State: running, LastTerminationState: crashed},
+			ready:     corev1.PodCondition{Status: corev1.ConditionFalse, LastTransitionTime: start}, crashing: true,
+		},
+		"it runs between two crashes and counts as ready, for it has no probe": {
+			container: corev1.ContainerStatus{RestartCount: 2, State: running, LastTerminationState: crashed},
+			ready:     corev1.PodCondition{Status: corev1.ConditionTrue, LastTransitionTime: start}, crashing: true,
+		},
+		"it crashed for the third time": {
+			container: corev1.ContainerStatus{RestartCount: 2, State: crashed, LastTerminationState: crashed},
+			ready:     corev1.PodCondition{Status: corev1.ConditionFalse, LastTransitionTime: later}, crashing: true,
+		},
+		"it crashed once": {container: corev1.ContainerStatus{RestartCount: 1, State: running, LastTerminationState: crashed}},
+		"it crashed long ago, and its probe fails now": {
+			container: corev1.ContainerStatus{RestartCount: 2, State: running, LastTerminationState: crashed},
+			ready:     corev1.PodCondition{Status: corev1.ConditionFalse, LastTransitionTime: later},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tc.ready.Type = corev1.PodReady
+			pod := &corev1.Pod{Status: corev1.PodStatus{ContainerStatuses: []corev1.ContainerStatus{tc.container}, Conditions: []corev1.PodCondition{tc.ready}}}
+			assert.Equal(t, tc.crashing, ViewPod(pod).Crashing)
 		})
 	}
 }

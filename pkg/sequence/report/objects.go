@@ -38,7 +38,7 @@ func CutObjectMessages(groups []v1alpha1.GroupStatus) {
 	if messages == 0 {
 		return
 	}
-	limit := min(maxObjectMessages/messages, 1024)
+	limit := max(len("..."), min(maxObjectMessages/messages, 1024))
 	for i := range groups {
 		for j := range groups[i].Objects {
 			if text := &groups[i].Objects[j].Message; len(*text) > limit {

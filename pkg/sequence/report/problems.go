@@ -129,17 +129,19 @@ func Ungoverned(pods []string, s *spec.Sequence, schedulerNames []string) spec.P
 	if len(schedulerNames) > 0 {
 		fixes = append(fixes, "set schedulerName to "+strings.Join(schedulerNames, " or "))
 	}
-	if !s.PerNode {
+	if !s.PerNode && s.GateAllowed {
 		fixes = append(fixes, "add the scheduling gate "+s.Gate)
 	}
-	fix := strings.Join(fixes, ", or ")
-	if len(fixes) > 1 {
-		fix += ","
+	fix := strings.Join(fixes, ", or ") + " in the pod template"
+	switch {
+	case len(fixes) > 1:
+		fix = strings.Join(fixes, ", or ") + ", in the pod template"
+	case len(fixes) == 0 && s.PerNode:
+		fix = supportScopeNode(nil)
+	case len(fixes) == 0:
+		fix = "correct schedulingGateName, then add that scheduling gate in the pod template"
 	}
-	return spec.Problem{
-		Reason:  v1alpha1.ReasonUngovernedPods,
-		Message: fmt.Sprintf("%s cannot be held: %s in the pod template", first(pods), fix),
-	}
+	return spec.Problem{Reason: v1alpha1.ReasonUngovernedPods, Message: fmt.Sprintf("%s cannot be held: %s", first(pods), fix)}
 }
 
 // UnsupportedScope is about a sequence of scope Node where no scheduler of ours runs.
