@@ -83,7 +83,7 @@ func (o *oracle) judgeStartsOf(ps *v1alpha1.PodSequence, v *view) {
 		case was.Has(p.UID),
 			first && ps.Status.ObservedGeneration >= 1 && recorded && !oracleBoundAt(p).After(ps.ManagedFields[0].Time.Time),
 			m.judges && (first || !o.bound.Has(p.UID)) && o.missedAtBinding(v, p),
-			p.Spec.SchedulerName != oracleScheduler && !first && !o.bound.Has(p.UID) && !oracleBoundAt(p).Before(m.from) && o.missedAtBinding(v, p):
+			p.Spec.SchedulerName != oracleScheduler && !first && !o.bound.Has(p.UID) && !oracleBoundAt(p).Before(m.from.Truncate(time.Second)) && o.missedAtBinding(v, p):
 			m.early.Insert(p.UID)
 		}
 	}
