@@ -190,12 +190,12 @@ func (s *sequence) restoreFromStatus() {
 	d := s.nodeless
 	for i := range s.groups {
 		record := s.record(i)
-		s.groups[i].failuresOverAt = latest(s.groups[i].failuresOverAt, s.FailuresOverAt(&s.object.Status, i))
+		s.groups[i].failuresOverAt = latest(s.groups[i].failuresOverAt, timeOf(s.Memory(&s.object.Status, i).FailuresOverAt))
 		if record.ReleasedAt != nil && s.Suspended && !s.suspendedSeen {
 			d.ReleasedBefore |= s.groups[i].Predecessors
 			d.ReleasedBefore.Add(i)
 		}
-		if lost := s.LostAt(&s.object.Status, i); !s.refused() && d.LostAt(i).IsZero() { // else this program knows better
+		if lost := timeOf(s.Memory(&s.object.Status, i).LostAt); !s.refused() && d.LostAt(i).IsZero() { // else this program knows better
 			switch {
 			case s.Continuous && !lost.IsZero():
 				if !d.Once.Has(i) {

@@ -55,12 +55,7 @@ func bump(counts *map[string]int, key string, sign int) {
 	}
 }
 
-func latest(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
+func latest(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }
 
 // sooner returns the earlier of two moments, of which zero is never.
 func sooner(a, b time.Time) time.Time {

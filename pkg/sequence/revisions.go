@@ -5,9 +5,9 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	"k8s.io/apimachinery/pkg/types"
+	deploymentutil "k8s.io/kubernetes/pkg/controller/deployment/util"
 
 	"example.com/podsequence/pkg/sequence/inventory"
-	"example.com/podsequence/pkg/sequence/readiness"
 )
 
 // newestReplicaSet is the one that has the Deployment's template, by Kubernetes' own rule; empty if there is none yet.
@@ -18,7 +18,11 @@ func (all *workloads) newestReplicaSet(deployment *workload) string {
 			sets = append(sets, set)
 		}
 	}
-	return readiness.NewestReplicaSet(&deployment.Workload, sets)
+	newest := deploymentutil.FindNewReplicaSet(deployment.Object.(*appsv1.Deployment), sets)
+	if newest == nil {
+		return ""
+	}
+	return string(newest.UID)
 }
 
 // markSuperseded marks the Jobs of a CronJob that have a newer sibling, or had one that went before it was complete, and returns those

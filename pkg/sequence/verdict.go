@@ -1,7 +1,6 @@
 package sequence
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -148,18 +147,10 @@ func LiftPatch(lift Lift) []byte {
 	for i, gate := range lift.Gates {
 		removals[i] = map[string]string{"$patch": "delete", "name": gate}
 	}
-	return mustMarshal(map[string]any{
+	return report.MustMarshal(map[string]any{
 		"metadata": map[string]any{"uid": lift.UID},
 		"spec":     map[string]any{"schedulingGates": removals},
 	})
-}
-
-func mustMarshal(v any) []byte {
-	text, err := json.Marshal(v)
-	if err != nil {
-		panic(fmt.Sprintf("marshalling maps of strings cannot fail: %v", err))
-	}
-	return text
 }
 
 // Nomination is the room that is kept on a node for a pod that must wait. Whoever places other pods counts a nominated pod as if it
@@ -191,7 +182,7 @@ func (e *Engine) Nomination(key types.NamespacedName) Nomination {
 // ClearPatch is the strategic merge patch of the status that clears the nomination. The API server refuses it for another version of
 // the pod, so one that comes late changes nothing: neither of a pod that is bound by now, nor a nomination that is newer.
 func (n Nomination) ClearPatch() []byte {
-	return mustMarshal(map[string]any{
+	return report.MustMarshal(map[string]any{
 		"metadata": map[string]any{"uid": n.UID, "resourceVersion": n.ResourceVersion},
 		"status":   map[string]any{"nominatedNodeName": nil},
 	})

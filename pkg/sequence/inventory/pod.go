@@ -166,12 +166,7 @@ func boundAt(p *corev1.Pod) time.Time {
 	return time.Time{}
 }
 
-func latest(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
+func latest(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }
 
 func viewCommon(p *corev1.Pod) *common {
 	c := &common{Namespace: p.Namespace, SchedulerName: p.Spec.SchedulerName, podGroups: podgroups.Of(p)}

@@ -1,6 +1,7 @@
 package progress
 
 import (
+	"slices"
 	"time"
 
 	"example.com/podsequence/pkg/sequence/spec"
@@ -88,9 +89,4 @@ func (s *State) SatisfiedOnce(d Domain, group int) bool {
 	return s.Once.Has(group) || d.Readiness(group).NeedsNothing
 }
 
-func latest(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
+func latest(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }

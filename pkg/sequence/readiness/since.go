@@ -1,6 +1,9 @@
 package readiness
 
-import "time"
+import (
+	"slices"
+	"time"
+)
 
 // SinceFacts are what says since when a group is satisfied.
 //
@@ -76,9 +79,4 @@ func (f *SinceFacts) notLaterThanNow(t time.Time) time.Time {
 	return t
 }
 
-func latest(a, b time.Time) time.Time {
-	if b.After(a) {
-		return b
-	}
-	return a
-}
+func latest(times ...time.Time) time.Time { return slices.MaxFunc(times, time.Time.Compare) }

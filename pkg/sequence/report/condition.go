@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 )
 
 // WaitingPatch is the strategic merge patch of the status subresource that says in the pod's PodScheduled condition
@@ -23,14 +24,14 @@ func WaitingPatch(p *corev1.Pod, message string, now time.Time) []byte {
 		"reason":  corev1.PodReasonSchedulingGated,
 		"message": message,
 	}
-	before := podScheduled(p)
+	_, before := podutil.GetPodCondition(&p.Status, corev1.PodScheduled)
 	switch {
 	case before == nil || before.Status != corev1.ConditionFalse:
 		condition["lastTransitionTime"] = metav1.NewTime(now)
 	case before.Reason == corev1.PodReasonSchedulingGated && before.Message == message:
 		return nil
 	}
-	return mustMarshal(map[string]any{
+	return MustMarshal(map[string]any{
 		"metadata": map[string]any{"uid": p.UID, "resourceVersion": p.ResourceVersion},
 		"status":   map[string]any{"conditions": []any{condition}},
 	})
@@ -41,7 +42,7 @@ const stillGated = "Scheduling is blocked due to non-empty scheduling gates"
 
 // TellsWait reports whether the pod's condition says, in the words of WaitingPatch, that it waits for a group.
 func TellsWait(p *corev1.Pod) bool {
-	c := podScheduled(p)
+	_, c := podutil.GetPodCondition(&p.Status, corev1.PodScheduled)
 	if c == nil || c.Status != corev1.ConditionFalse {
 		return false
 	}
@@ -57,16 +58,8 @@ func StillGatedPatch(p *corev1.Pod, now time.Time) []byte {
 	return WaitingPatch(p, stillGated, now)
 }
 
-func podScheduled(p *corev1.Pod) *corev1.PodCondition {
-	for i := range p.Status.Conditions {
-		if p.Status.Conditions[i].Type == corev1.PodScheduled {
-			return &p.Status.Conditions[i]
-		}
-	}
-	return nil
-}
-
-func mustMarshal(v any) []byte {
+// MustMarshal encodes what is made of maps, texts, numbers and booleans.
+func MustMarshal(v any) []byte {
 	text, err := json.Marshal(v)
 	if err != nil {
 		panic(fmt.Sprintf("marshalling maps of strings cannot fail: %v", err))

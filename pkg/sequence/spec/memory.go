@@ -1,10 +1,6 @@
 package spec
 
-import (
-	"time"
-
-	"example.com/podsequence/apis/scheduling/v1alpha1"
-)
+import "example.com/podsequence/apis/scheduling/v1alpha1"
 
 // Status remembers for the programs what cannot be seen in the world any more. Where status.memory is, it counts; a status of an
 // earlier release has the same in groups.
@@ -35,27 +31,18 @@ func (s *Sequence) Completed(status *v1alpha1.PodSequenceStatus, group int) bool
 	if index < 0 || s.Groups[group].Required != v1alpha1.RequireComplete {
 		return false
 	}
-	if m := status.Memory; m != nil && index < len(m.Groups) && m.Groups[index].Completed {
+	if s.Memory(status, group).Completed {
 		return true
 	}
 	record := &status.Groups[index]
 	return record.PassedAt != nil && record.FirstSatisfiedAt != nil
 }
 
-// FailuresOverAt returns before when status says that failures of Jobs are over, of a group that is still defined in the same way; zero if
-// it does not say.
-func (s *Sequence) FailuresOverAt(status *v1alpha1.PodSequenceStatus, group int) time.Time {
-	if index, m := s.RecordIndex(status, group), status.Memory; m != nil && index >= 0 && index < len(m.Groups) && m.Groups[index].FailuresOverAt != nil {
-		return m.Groups[index].FailuresOverAt.Time
+// Memory returns what status remembers of a group that is still defined in the same way; nothing if it does not remember the group.
+func (s *Sequence) Memory(status *v1alpha1.PodSequenceStatus, group int) v1alpha1.GroupMemory {
+	index, m := s.RecordIndex(status, group), status.Memory
+	if m == nil || index < 0 || index >= len(m.Groups) {
+		return v1alpha1.GroupMemory{}
 	}
-	return time.Time{}
-}
-
-// LostAt returns when a group was lost that was satisfied before, as status says, if it is still defined in the same way; zero if it does
-// not say.
-func (s *Sequence) LostAt(status *v1alpha1.PodSequenceStatus, group int) time.Time {
-	if index, m := s.RecordIndex(status, group), status.Memory; m != nil && index >= 0 && index < len(m.Groups) && m.Groups[index].LostAt != nil {
-		return m.Groups[index].LostAt.Time
-	}
-	return time.Time{}
+	return m.Groups[index]
 }
