@@ -2,6 +2,7 @@ package deploymentcoordination
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "example.com/podsequence/apis/apps/v1"
 )
@@ -137,4 +139,52 @@ func TestARolloutGoesOnWhenAnotherCoordinationTakesOver(t *testing.T) {
 	assert.False(t, w.deployment("b").Spec.Paused, "it is halfway")
 	assert.Equal(t, "shop/b", w.status().ActiveDeployment)
 	assert.True(t, w.deployment("d").Spec.Paused, "though it has waited longer")
+}
+
+// The status of the coordination that it comes from is written without it, and that of the one that it comes to cannot be written.
+func TestWhatIsKnownOfADeploymentSurvivesThatItPassesToAnotherCoordination(t *testing.T) {
+	w := overlappingWorld(t)
+	label := func(labels map[string]string) {
+		b := w.deployment("b")
+		b.Labels = labels
+		require.NoError(t, w.client.Update(w.ctx, b))
+	}
+	label(map[string]string{"app": "shop"})
+	w.change(true, "a", "b")
+	w.reconcileAll()
+	w.pass(2 * time.Second)
+	of := func(name string) *v1.DeploymentState {
+		var c v1.DeploymentCoordination
+		require.NoError(t, w.client.Get(w.ctx, types.NamespacedName{Namespace: "shop", Name: name}, &c))
+		return recordsOf(&c.Status)[w.deployment("b").UID]
+	}
+	before := of("shop")
+	require.NotNil(t, before)
+	require.NotNil(t, before.PendingSince)
+
+	label(map[string]string{"app": "shop", "other": "x"})
+	writer, refused := w.reconciler.writer, errors.New("refused")
+	w.reconciler.writer = interceptor.NewClient(w.client, interceptor.Funcs{
+		SubResourceUpdate: func(ctx context.Context, c client.Client, sub string, o client.Object, opts ...client.SubResourceUpdateOption) error {
+			if o.GetName() == "other" {
+				return refused
+			}
+			return c.SubResource(sub).Update(ctx, o, opts...)
+		},
+	})
+	for turns := 0; of("shop") != nil; turns++ {
+		require.Less(t, turns, 10, "the coordination that it comes from still has it")
+		w.reconciler.namespaces.known["shop"].last = "other" // which comes after the other coordination
+		w.reconciler.namespaces.note("shop", true)
+		w.clock.SetTime(w.clock.Now().Add(2 * time.Second))
+		if _, err := w.reconciler.Reconcile(w.ctx, reconcile.Request{NamespacedName: types.NamespacedName{Namespace: "shop"}}); err != nil {
+			require.ErrorIs(t, err, refused)
+		}
+	}
+	w.reconciler.writer = writer
+	w.pass(2 * time.Second)
+	after := of("other")
+	require.NotNil(t, after)
+	assert.Equal(t, before.PendingSince, after.PendingSince, "it has waited as long as before")
+	assert.Equal(t, before.RolledOutTemplateHash, after.RolledOutTemplateHash)
 }

@@ -23,7 +23,8 @@ func (r records) add(states []v1.DeploymentState) {
 }
 
 // readRecords collects what is on record of the Deployments that a coordination matches. It is in the status of the one in
-// whose hands the Deployment is. When it has just come there, it still is in the status of the one before.
+// whose hands the Deployment is. When it has just come there, it still is in the status of the one before, which may be written first: so
+// it is remembered until the new one has it.
 func (t *turn) readRecords() {
 	places := make(map[types.UID]int, len(t.around.deployments))
 	for place := range t.around.deployments {
@@ -34,13 +35,20 @@ func (t *turn) readRecords() {
 		}
 	}
 	t.records = make(records, len(places))
+	passing := map[types.UID]bool{} // from one coordination to another
 	for i := range t.around.coordinations {
 		states := t.coordination(i).Status.DeploymentStates
 		for s := range states {
 			place, matched := places[states[s].UID]
 			if _, known := t.records[states[s].UID]; matched && (!known || t.handler(place) == i) {
 				t.records[states[s].UID] = &states[s]
+				passing[states[s].UID] = t.handler(place) != i
 			}
+		}
+	}
+	for uid, isPassing := range passing {
+		if _, remembered := t.remembered[uid]; isPassing && !remembered {
+			t.remembered[uid] = t.records[uid].DeepCopy()
 		}
 	}
 	for uid, state := range t.remembered {
