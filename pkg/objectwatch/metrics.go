@@ -6,21 +6,6 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 )
 
-// The states of a watch.
-const (
-	statePending     = "Pending"
-	stateReading     = "Reading"
-	stateNotReadable = "NotReadable"
-)
-
-var watches = metrics.NewGaugeVec(&metrics.GaugeOpts{
-	Subsystem: "podsequence",
-	Name:      "object_watches",
-	Help: "Kinds of objects that sequences wait for, once for each namespace, by state: Reading, Pending before the list is complete, " +
-		"or NotReadable.",
-	StabilityLevel: metrics.ALPHA,
-}, []string{"state"})
-
 var watchErrors = metrics.NewCounter(&metrics.CounterOpts{
 	Subsystem:      "podsequence",
 	Name:           "object_watch_errors_total",
@@ -29,13 +14,10 @@ var watchErrors = metrics.NewCounter(&metrics.CounterOpts{
 })
 
 func init() {
-	legacyregistry.MustRegister(watches, watchErrors)
-	for _, state := range []string{statePending, stateReading, stateNotReadable} {
-		watches.WithLabelValues(state) // 0 is served, too
-	}
+	legacyregistry.MustRegister(watchErrors)
 }
 
 // Collectors are this package's metrics, for a program that does not serve Kubernetes' registry.
 func Collectors() []prometheus.Collector {
-	return []prometheus.Collector{watches.GaugeVec, watchErrors}
+	return []prometheus.Collector{watchErrors}
 }

@@ -90,17 +90,15 @@ func trim(obj any) (*unstructured.Unstructured, error) {
 func (s *store) update(change func() sets.Set[types.NamespacedName]) {
 	w := s.watch
 	w.watcher.mu.Lock()
-	concerned := sets.New[types.NamespacedName]()
-	w.transition(func() {
-		before := w.isLive()
-		concerned = change()
-		if !w.isLive() {
-			concerned = nil // nobody is shown it yet
-		} else if !before {
-			s.wasLive, w.fault, w.trouble = true, noFault, ""
-			concerned = w.waiting()
-		}
-	})
+	before := w.isLive()
+	concerned := change()
+	switch {
+	case !w.isLive():
+		concerned = nil // nobody is shown it yet
+	case !before:
+		s.wasLive, w.fault, w.trouble = true, noFault, ""
+		concerned = w.waiting()
+	}
 	w.watcher.mu.Unlock()
 	w.watcher.tell(concerned)
 }

@@ -43,7 +43,6 @@ type judgement struct {
 }
 
 func newWatch(w *Watcher, p place) *watch {
-	watches.WithLabelValues(statePending).Inc()
 	return &watch{place: p, watcher: w, wanted: map[string]map[string]*judgement{}}
 }
 
@@ -56,7 +55,6 @@ func (w *watch) start() {
 
 // stop ends the watch. The lock is held.
 func (w *watch) stop() {
-	watches.WithLabelValues(w.state()).Dec()
 	w.stopped = true
 	if w.cancel != nil {
 		w.cancel()
@@ -130,12 +128,10 @@ func (w *watch) read(ctx context.Context, served kind) bool {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	w.watcher.mu.Lock()
-	w.transition(func() {
-		w.served, w.found, w.isWatched = served, nil, false
-		if w.fault == notServed || w.fault == wrongScope {
-			w.fault = noFault
-		}
-	})
+	w.served, w.found, w.isWatched = served, nil, false
+	if w.fault == notServed || w.fault == wrongScope {
+		w.fault = noFault
+	}
 	w.watcher.mu.Unlock()
 
 	store := &store{watch: w, client: w.watcher.objects.Resource(served.resource).Namespace(w.namespace)}
@@ -208,7 +204,7 @@ func (w *watch) setFault(ctx context.Context, f fault) {
 		w.watcher.mu.Unlock()
 		return
 	}
-	w.transition(func() { w.fault, w.found, w.isWatched = f, nil, false })
+	w.fault, w.found, w.isWatched = f, nil, false
 	for _, untils := range w.wanted {
 		for _, j := range untils {
 			j.known = false
@@ -218,24 +214,4 @@ func (w *watch) setFault(ctx context.Context, f fault) {
 	w.watcher.mu.Unlock()
 	klog.FromContext(ctx).Info("Cannot read objects that sequences wait for", "kind", w.kind, "namespace", w.namespace, "why", why)
 	w.watcher.tell(concerned)
-}
-
-// transition changes the state, and keeps its metric to it. The lock is held.
-func (w *watch) transition(change func()) {
-	if w.stopped {
-		return
-	}
-	watches.WithLabelValues(w.state()).Dec()
-	change()
-	watches.WithLabelValues(w.state()).Inc()
-}
-
-func (w *watch) state() string {
-	switch {
-	case w.fault != noFault:
-		return stateNotReadable
-	case w.isLive():
-		return stateReading
-	}
-	return statePending
 }
