@@ -58,7 +58,7 @@ type Feed struct {
 
 	// world are the kinds that the engine must know before it hears of sequences.
 	world      []watchedKind
-	namespaces watchedKind
+	namespaces *position
 	sequences  [2]*sequenceKind // PodSequences and ClusterPodSequences
 
 	// newestOf lists metadata, see newestOf.

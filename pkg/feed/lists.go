@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
@@ -89,10 +90,10 @@ func (f *Feed) CatchUp(ctx context.Context, namespace string) error {
 	}
 	newest, err := f.fresh(ctx, "namespace "+namespace, func(ctx context.Context) (string, error) {
 		named := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, namespace).String()}
-		return f.newestOf(ctx, f.namespaces.resource, named)
+		return f.newestOf(ctx, corev1.SchemeGroupVersion.WithResource("namespaces"), named)
 	})
 	if err != nil {
 		return err
 	}
-	return f.namespaces.store.watch().await(ctx, newest)
+	return f.namespaces.await(ctx, newest)
 }

@@ -12,7 +12,7 @@ import (
 // objectStore hands objects of one type to the engine. A reflector calls it from one goroutine, in the order of the watch.
 type objectStore[T metav1.Object] struct {
 	feed          *Feed
-	position      *position
+	position      *position // nil if nobody asks how far the watch has come
 	apply, remove func(T) sequence.Changes
 	replace       func(list []T, version string) sequence.Changes
 	replaced      func() // called after each list; nil if nobody wants to know
@@ -23,7 +23,7 @@ type objectStore[T metav1.Object] struct {
 
 func newObjectStore[T metav1.Object](f *Feed, apply, remove func(T) sequence.Changes, replace func([]T, string) sequence.Changes) *objectStore[T] {
 	return &objectStore[T]{
-		feed: f, position: &position{}, apply: apply, remove: remove, replace: replace, first: make(chan struct{}),
+		feed: f, apply: apply, remove: remove, replace: replace, first: make(chan struct{}),
 	}
 }
 
@@ -32,14 +32,13 @@ func (s *objectStore[T]) Resync() error           { return nil }
 func (s *objectStore[T]) Update(obj any) error    { return s.enter(obj, s.apply) }
 func (s *objectStore[T]) Delete(obj any) error    { return s.enter(obj, s.remove) }
 func (s *objectStore[T]) listed() <-chan struct{} { return s.first }
-func (s *objectStore[T]) watch() *position        { return s.position }
 
 func (s *objectStore[T]) enter(obj any, event func(T) sequence.Changes) error {
 	object, err := as[T](obj)
 	if err != nil {
 		return err
 	}
-	s.feed.applyAt(s.position, object.GetResourceVersion(), func() sequence.Changes { return event(object) })
+	s.step(object.GetResourceVersion(), func() sequence.Changes { return event(object) })
 	return nil
 }
 
@@ -51,13 +50,21 @@ func (s *objectStore[T]) Replace(list []any, resourceVersion string) error {
 			return err
 		}
 	}
-	s.feed.applyAt(s.position, resourceVersion, func() sequence.Changes { return s.replace(objects, resourceVersion) })
+	s.step(resourceVersion, func() sequence.Changes { return s.replace(objects, resourceVersion) })
 	s.feed.setFailure(nil)
 	s.once.Do(func() { close(s.first) })
 	if s.replaced != nil {
 		s.replaced()
 	}
 	return nil
+}
+
+// step enters an event of a version, and notes how far the watch has come.
+func (s *objectStore[T]) step(version string, event func() sequence.Changes) {
+	s.feed.apply(func() sequence.Changes {
+		defer s.position.advance(version)
+		return event()
+	})
 }
 
 func as[T any](obj any) (T, error) {

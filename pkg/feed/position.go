@@ -17,8 +17,11 @@ type position struct {
 	moved   chan struct{} // closed when the watch brings more; nil while nobody waits
 }
 
-// advance notes that the watch has brought everything up to this version into the engine.
+// advance notes that the watch has brought everything up to this version into the engine. p may be nil.
 func (p *position) advance(version string) {
+	if p == nil {
+		return
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.version = latest(p.version, version); p.moved != nil {

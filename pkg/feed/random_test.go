@@ -161,10 +161,8 @@ func feedOf(server *apiServer) *Feed {
 		{resource: batchv1.SchemeGroupVersion.WithResource("jobs"), source: source{server.kind("jobs")}, object: &batchv1.Job{}, store: jobs},
 		{resource: corev1.SchemeGroupVersion.WithResource("namespaces"), source: source{server.kind("namespaces")}, object: &corev1.Namespace{}, store: namespaces},
 	}
-	for _, kind := range f.world {
-		kind.store.watch().resource = kind.resource.Resource
-	}
-	f.namespaces = f.world[2]
+	f.namespaces = &position{resource: "namespaces"}
+	namespaces.position = f.namespaces
 	for i, resource := range sequenceResources {
 		name := resource.Resource
 		kind := &sequenceKind{

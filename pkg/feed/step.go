@@ -36,21 +36,6 @@ func (f *Feed) suspend(kind *sequenceKind, why string) {
 func (f *Feed) apply(enter func() sequence.Changes) {
 	f.deliver.Lock()
 	defer f.deliver.Unlock()
-	f.step(enter)
-}
-
-// applyAt enters an event of a version, and notes how far the watch has come.
-func (f *Feed) applyAt(watch *position, version string, enter func() sequence.Changes) {
-	f.deliver.Lock()
-	defer f.deliver.Unlock()
-	f.step(func() sequence.Changes {
-		defer watch.advance(version)
-		return enter()
-	})
-}
-
-// step is apply for who holds deliver.
-func (f *Feed) step(enter func() sequence.Changes) {
 	changes := f.engine.Tick(f.clock.Now())
 	f.observeReleases(changes)
 	f.publish(changes)

@@ -24,8 +24,6 @@ type watchedKind struct {
 type worldStore interface {
 	cache.ReflectorStore
 	listed() <-chan struct{}
-	// watch is how far it has come.
-	watch() *position
 }
 
 // watchBuiltInKinds makes the feed watch pods, workloads, namespaces, which say what PodSequences of other namespaces they allow and have
@@ -39,10 +37,12 @@ func (f *Feed) watchBuiltInKinds(config *rest.Config, nodes bool) error {
 	if err != nil {
 		return err
 	}
-	f.namespaces = watched(core, "namespaces", &corev1.Namespace{},
-		newObjectStore(f, f.engine.ApplyNamespace, f.engine.RemoveNamespace, f.engine.ReplaceNamespaces))
+	namespaces := newObjectStore(f, f.engine.ApplyNamespace, f.engine.RemoveNamespace, f.engine.ReplaceNamespaces)
+	f.namespaces = &position{resource: "namespaces"}
+	namespaces.position = f.namespaces
 	f.world = []watchedKind{
-		watched(core, "pods", &corev1.Pod{}, newObjectStore(f, f.engine.ApplyPod, f.engine.RemovePod, f.engine.ReplacePods)), f.namespaces,
+		watched(core, "pods", &corev1.Pod{}, newObjectStore(f, f.engine.ApplyPod, f.engine.RemovePod, f.engine.ReplacePods)),
+		watched(core, "namespaces", &corev1.Namespace{}, namespaces),
 	}
 	if nodes {
 		remove := func(node *corev1.Node) sequence.Changes { return f.engine.RemoveNode(node.Name) }
@@ -59,7 +59,6 @@ func (f *Feed) watchBuiltInKinds(config *rest.Config, nodes bool) error {
 }
 
 func watched(client rest.Interface, resource string, object any, store worldStore) watchedKind {
-	store.watch().resource = resource
 	return watchedKind{
 		resource: client.APIVersion().WithResource(resource), object: object, store: store,
 		source: cache.NewListWatchFromClient(client, resource, corev1.NamespaceAll, fields.Everything()),

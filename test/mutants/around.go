@@ -25,7 +25,7 @@ func ofFeed() []mutant {
 			"a list that is not served is taken for an empty one, though the kind is installed", feed, ""},
 		{feedPath + "lists.go", "if err := kind.watch.await(ctx, newest); err != nil {", "if err := kind.watch.await(ctx, newest[:0]); err != nil {",
 			"a gate is lifted though a sequence from before is not known yet", feed, ""},
-		{feedPath + "lists.go", "return f.namespaces.store.watch().await(ctx, newest)", "return f.namespaces.store.watch().await(ctx, newest[:0])",
+		{feedPath + "lists.go", "return f.namespaces.await(ctx, newest)", "return f.namespaces.await(ctx, newest[:0])",
 			"a gate is lifted though what the Namespace said before is not known yet", feed, ""},
 		{feedPath + "step.go", "!f.sequences[0].listed || !f.sequences[1].listed", "!f.sequences[0].listed",
 			"pods are released before ClusterPodSequences are known", feed, ""},
