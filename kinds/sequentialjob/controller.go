@@ -25,6 +25,7 @@ import (
 	"example.com/podsequence/kinds/kindcache"
 	"example.com/podsequence/pkg/fairqueue"
 	"example.com/podsequence/pkg/statusbudget"
+	"example.com/podsequence/pkg/takeover"
 )
 
 const (
@@ -53,7 +54,7 @@ func Add(mgr manager.Manager, now clock.PassiveClock, budget *statusbudget.Budge
 	}
 	r := &reconciler{
 		cache: objects.Beside(mgr.GetCache()), pods: pods, notes: newNotes(), live: mgr.GetAPIReader(), writer: mgr.GetClient(),
-		recorder: mgr.GetEventRecorder(reporter), clock: now, written: newWritten(), checked: newChecked(), former: newFormer(),
+		recorder: mgr.GetEventRecorder(reporter), clock: now, written: newWritten(), checked: newChecked(), former: takeover.NewFinalizers(v1alpha1.FormerFinalizer),
 	}
 	r.attempts = budget.For(func(key types.NamespacedName) { r.refusals.wake(key, 0) })
 	newQueue := r.queueOf()

@@ -55,8 +55,6 @@ func TestTheFinalizerIsRemovedOnceUntilTheObjectIsDeleted(t *testing.T) {
 	q.look()
 	err := q.client.Get(t.Context(), client.ObjectKeyFromObject(object), object)
 	assert.True(t, apierrors.IsNotFound(err), "the object is there: %v", err)
-	q.look()
-	assert.Empty(t, q.former.removed, "what is remembered of an object that is gone")
 }
 
 // withoutPatch is a client that may not patch SequentialJobs.

@@ -23,6 +23,7 @@ import (
 	"example.com/podsequence/pkg/printable"
 	"example.com/podsequence/pkg/stale"
 	"example.com/podsequence/pkg/statusbudget"
+	"example.com/podsequence/pkg/takeover"
 )
 
 // maxWrites is how many writes to a Job one pass makes at most. One is the rule; two it takes when a Job that we find in
@@ -47,7 +48,7 @@ type reconciler struct {
 	clock    clock.PassiveClock
 	written  *written
 	checked  *checked
-	former   *former
+	former   *takeover.Finalizers
 	refusals *refusals
 	// attempts bounds how often the API server is asked for Jobs in namespaces where it refuses them.
 	attempts statusbudget.Turns
@@ -62,7 +63,7 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	case !known:
 		r.written.forget(request.NamespacedName)
 		r.checked.forget(request.NamespacedName)
-		r.former.forget(request.NamespacedName)
+		r.former.Forget(request.NamespacedName)
 		r.refusals.done(request.NamespacedName)
 		r.attempts.Forget(request.NamespacedName)
 		r.notes.forget(request.NamespacedName)
@@ -71,9 +72,13 @@ func (r *reconciler) Reconcile(ctx context.Context, request reconcile.Request) (
 	case r.written.isOlder(w.object):
 		return reconcile.Result{}, nil // the watch brings what was written
 	}
-	left := r.removeFormerFinalizer(ctx, w.object)
-	if errors.Is(left, errStale) {
+	// Of an object that cannot be decoded there is only a part here: the patch has the finalizers alone.
+	isDone, left := r.former.Remove(ctx, r.writer, w.object)
+	if isDone {
 		return reconcile.Result{}, nil
+	}
+	if left != nil {
+		left = fmt.Errorf("the object cannot be deleted: %w", left)
 	}
 	result, err := r.advance(ctx, request, w)
 	return result, errors.Join(err, left)

@@ -24,6 +24,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"example.com/podsequence/apis/batch/v1alpha1"
+	"example.com/podsequence/pkg/takeover"
 )
 
 // unbounded are turns that never wait.
@@ -84,7 +85,7 @@ func newQuota(t *testing.T, namespaces map[string]int) *quota {
 		},
 	}).Build()
 	q.reconciler = &reconciler{
-		cache: q.client, pods: q.client, notes: newNotes(), live: q.client, writer: q.client, recorder: &events.FakeRecorder{}, clock: q.clock, written: newWritten(), checked: newChecked(), former: newFormer(),
+		cache: q.client, pods: q.client, notes: newNotes(), live: q.client, writer: q.client, recorder: &events.FakeRecorder{}, clock: q.clock, written: newWritten(), checked: newChecked(), former: takeover.NewFinalizers(v1alpha1.FormerFinalizer),
 		refusals: newRefusals(q.clock, q.wake), attempts: unbounded{},
 	}
 	return q

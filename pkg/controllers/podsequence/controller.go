@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/fairqueue"
 	"example.com/podsequence/pkg/feed"
 	"example.com/podsequence/pkg/objectwatch"
@@ -27,6 +28,7 @@ import (
 	"example.com/podsequence/pkg/record"
 	"example.com/podsequence/pkg/sequence"
 	"example.com/podsequence/pkg/statusbudget"
+	"example.com/podsequence/pkg/takeover"
 )
 
 const (
@@ -124,7 +126,8 @@ func Add(mgr manager.Manager, options Options) (*Holds, error) {
 			recorder:      mgr.GetEventRecorder(reporter),
 			clock:         options.Stamps,
 			pacer:         newPacer(clock.RealClock{}, options.StatusWrites.For(d.again)),
-			former:        newFormerFinalizers(mgr.GetClient()),
+			former:        takeover.NewFinalizers(v1alpha1.FormerFinalizer),
+			patcher:       mgr.GetClient(),
 			objects:       objects,
 			circles:       newCircles(d.again),
 			whyUnrecorded: recorder.Why,

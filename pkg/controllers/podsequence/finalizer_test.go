@@ -50,13 +50,13 @@ func TestAFormerFinalizerThatCannotBeRemovedKeepsNoStatusBack(t *testing.T) {
 	t.Cleanup(func() { forgetCounted(shop) })
 	f := newStatusFixture()
 	f.engine.ApplySequence(migrated("1"))
-	f.former.objects = refusing{f, errors.New("forbidden")}
+	f.patcher = refusing{f, errors.New("forbidden")}
 	assert.Equal(t, finalizerAgain, f.reconcile(t))
 	assert.Len(t, f.written, 1)
 
 	f = newStatusFixture()
 	f.engine.ApplySequence(migrated("1"))
-	f.former.objects = refusing{f, apierrors.NewConflict(schema.GroupResource{}, "backend", nil)}
+	f.patcher = refusing{f, apierrors.NewConflict(schema.GroupResource{}, "backend", nil)}
 	assert.Equal(t, writeInterval, f.reconcile(t))
 	assert.Empty(t, f.written)
 }

@@ -22,7 +22,11 @@ import (
 	"example.com/podsequence/pkg/sequence"
 	"example.com/podsequence/pkg/sequence/report"
 	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/takeover"
 )
+
+// finalizerAgain is when a finalizer that could not be removed is tried again.
+const finalizerAgain = 30 * time.Second
 
 // statusReconciler keeps the status of PodSequences and ClusterPodSequences to what the engine says of them.
 type statusReconciler struct {
@@ -33,8 +37,9 @@ type statusReconciler struct {
 	pacer    *pacer
 	objects  objectWatcher
 	circles  *circles
-	// former removes what the controller left that PodSequence replaces.
-	former *formerFinalizers
+	// former removes from objects what the controller left that PodSequence replaces.
+	former  *takeover.Finalizers
+	patcher takeover.Patcher
 	// whyUnrecorded says why the passes of a sequence cannot be recorded; empty if they can.
 	whyUnrecorded func(key types.NamespacedName) string
 }
@@ -64,7 +69,7 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	r.circles.note(key, circle)
 	if !ok {
 		r.pacer.forget(key)
-		r.former.forget(key)
+		r.former.Forget(key)
 		r.objects.Forget(key)
 		forgetCounted(key)
 		return reconcile.Result{}, nil
@@ -74,11 +79,16 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	}
 	r.wantObjects(key, report)
 	var again reconcile.Result
-	if r.former.isDue(key, report) {
-		if r.former.remove(ctx, key, report) {
+	if report.Cluster == nil {
+		stored := &metav1.PartialObjectMetadata{ObjectMeta: report.Object.ObjectMeta}
+		stored.SetGroupVersionKind(v1alpha1.PodSequenceKind)
+		switch isDone, err := r.former.Remove(ctx, r.patcher, stored); {
+		case isDone:
 			return reconcile.Result{RequeueAfter: writeInterval}, nil
+		case err != nil:
+			klog.FromContext(ctx).Error(err, "The sequence cannot be deleted, will retry")
+			again.RequeueAfter = finalizerAgain
 		}
-		again.RequeueAfter = finalizerAgain
 	}
 	objects, unseen := r.objectsOf(key, report)
 	if wait := r.pacer.settling(key, report.Recording() || unseen); wait > 0 {

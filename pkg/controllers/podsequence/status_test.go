@@ -24,6 +24,7 @@ import (
 	"example.com/podsequence/pkg/objectwatch"
 	"example.com/podsequence/pkg/sequence"
 	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/takeover"
 	psttesting "example.com/podsequence/test/harness/builders"
 	"example.com/podsequence/test/harness/passes"
 )
@@ -60,7 +61,7 @@ func newStatusFixture() *statusFixture {
 	}
 	f.statusReconciler = &statusReconciler{
 		engine: f.engine, statuses: f, recorder: f.recorder, clock: clock, pacer: newPacer(clock, unbounded{}),
-		whyUnrecorded: func(types.NamespacedName) string { return f.unrecorded }, former: newFormerFinalizers(f), objects: f.objects,
+		whyUnrecorded: func(types.NamespacedName) string { return f.unrecorded }, former: takeover.NewFinalizers(v1alpha1.FormerFinalizer), patcher: f, objects: f.objects,
 		circles: newCircles(func(key types.NamespacedName) { f.again = append(f.again, key) }),
 	}
 	return f
