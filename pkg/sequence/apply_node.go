@@ -48,8 +48,6 @@ func (k *knowledge) applyNode(object *corev1.Node, tx *transaction) {
 	k.reportTrouble(old, view, tx)
 	k.workloads.reviewNodeless(old, view, tx)
 	insert(k.nodes.hosts, view.Hostname(), view.Name)
-	due := map[*sequence][]int{}
-	k.workloads.enterDue(view, due)
 	for s := range k.perNode {
 		d := s.domainAt(view.Name)
 		if d.node == nil || d.node.Object.UID != view.Object.UID {
@@ -60,9 +58,7 @@ func (k *knowledge) applyNode(object *corev1.Node, tx *transaction) {
 			d.restoreFromRecord(record)
 		}
 		tx.markDirty(d)
-		for _, group := range due[s] {
-			d.groupState(group)
-		}
+		d.enterDue()
 	}
 	if old == nil || old.Object.UID != view.Object.UID {
 		k.nodes.changedAs = inventory.Newest(k.nodes.changedAs, view.ResourceVersion)
@@ -82,9 +78,6 @@ func (k *knowledge) removeNode(name string, tx *transaction) {
 	k.recountOnNode(name, tx)
 	k.nodes.removeHost(n)
 	tx.pins = append(tx.pins, changedPin{Pin: inventory.Pin{Host: n.Hostname()}})
-	for w := range k.workloads.daemons {
-		w.setDue(name, false)
-	}
 	for s := range k.perNode {
 		d := s.domains[name]
 		d.setNode(nil, tx)

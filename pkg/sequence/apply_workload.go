@@ -45,9 +45,6 @@ func (k *knowledge) applyWorkload(view *workload, tx *transaction) {
 		view.changedAs = old.changedAs
 	}
 	if old != nil && old.SamePods(&view.Workload) {
-		if old.due != nil && old.Generation != view.Generation {
-			view.due = k.nodes.dueOn(view)
-		}
 		k.workloads.refresh(old, view, tx)
 		return
 	}
@@ -80,7 +77,7 @@ func (k *knowledge) applyWorkload(view *workload, tx *transaction) {
 
 // refresh enters facts that leave the pods where they are counted.
 func (all *workloads) refresh(w, view *workload, tx *transaction) {
-	due, completed, going := w.due, view.Complete && !w.Complete, view.IsGoing(false) != w.IsGoing(false)
+	completed, isDueOtherwise := view.Complete && !w.Complete, view.Generation != w.Generation || view.IsGoing(false) != w.IsGoing(false)
 	demands, superseded, onNode, hashes, replaced := w.demands, w.Superseded, w.onNode, w.NewestHashes, w.replaced
 	revision, allCurrent, leavesOld := w.Revision, w.AllCurrent, w.LeavesOldPods()
 	*w = *view // whether its namespace goes has been entered into the view
@@ -91,16 +88,11 @@ func (all *workloads) refresh(w, view *workload, tx *transaction) {
 	if w.Revision != revision || w.AllCurrent != allCurrent || w.LeavesOldPods() != leavesOld {
 		markPods(all.podsOf(w), tx)
 	}
-	if w.due == nil {
-		w.due = due // unchanged
-	} else {
-		w.markDueDirty(due, tx)
-	}
-	if going {
-		w.markDueDirty(nil, tx) // nobody waits for it as before
-	}
 	all.settleRevisions(w, tx)
 	for _, demand := range w.demands {
+		if isDueOtherwise && demand.sequence.PerNode {
+			demand.markOnNodes(tx)
+		}
 		demand.countNames()
 		demand.update(completed, tx)
 	}
@@ -111,9 +103,11 @@ func (all *workloads) setNamespaceGoing(namespace string, going bool, tx *transa
 	for w := range all.byNamespace[namespace] {
 		w.NamespaceGoing = going
 		for _, demand := range w.demands {
+			if demand.sequence.PerNode {
+				demand.markOnNodes(tx)
+			}
 			demand.update(false, tx)
 		}
-		w.markDueDirty(nil, tx)
 	}
 }
 

@@ -163,8 +163,5 @@ func (all *workloads) withdrawDemand(demand *demand, tx *transaction) {
 		tx.markDirty(s.nodeless)
 		return
 	}
-	for name := range w.due {
-		tx.markGroupDirty(s.domains[name], demand.group)
-	}
-	all.forgetDue(w)
+	demand.markOnNodes(tx)
 }

@@ -117,13 +117,7 @@ func (k *knowledge) placeIn(w *workload, s *sequence, completed bool, tx *transa
 	w.demands[s] = demand
 	s.groups[group].demands[demand] = struct{}{}
 	if s.PerNode {
-		if w.due == nil {
-			w.due = k.nodes.dueOn(w)
-		}
-		k.workloads.daemons[w] = struct{}{}
-		for name := range w.due {
-			tx.markGroupDirty(s.domainAt(name), group)
-		}
+		demand.markOnNodes(tx)
 		return
 	}
 	demand.countNames()

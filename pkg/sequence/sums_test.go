@@ -135,7 +135,7 @@ func checkWorkload(e *Engine, w *workload) error {
 	}
 	for name, n := range e.nodes.byName {
 		should, _ := daemon.NodeShouldRunDaemonPod(klog.Background(), n.Object, w.Object.(*appsv1.DaemonSet))
-		if _, due := w.due[name]; w.due != nil && due != should {
+		if due := w.dueRule.IsDueOn(&n.Node); due != should {
 			return fmt.Errorf("due on %s is %t", name, due)
 		}
 	}

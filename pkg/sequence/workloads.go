@@ -5,6 +5,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/readiness"
 )
 
 // viewWorkload is the workload as the engine has not entered it yet; nil for an object of a kind that is not in the table.
@@ -12,6 +13,9 @@ func viewWorkload(object metav1.Object) *workload {
 	w := &workload{demands: map[*sequence]*demand{}}
 	if !w.View(object) {
 		return nil
+	}
+	if w.Kind == inventory.KindDaemonSet {
+		w.dueRule = readiness.NewDueRule(&w.Workload)
 	}
 	return w
 }

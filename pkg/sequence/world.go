@@ -111,8 +111,6 @@ type workloads struct {
 	ownedPods lists[types.UID, *pod]
 	// daemonPods counts, by the UID of a DaemonSet, its pods that belong to some sequence, by revision.
 	daemonPods map[types.UID]map[string]int
-	// daemons are the DaemonSets that sequences of scope Node select.
-	daemons map[*workload]struct{}
 	// nodeless are the DaemonSets that sequences of scope Cluster select and that expect no pod.
 	nodeless map[*workload]struct{}
 }
@@ -121,7 +119,7 @@ func newWorkloads() workloads {
 	return workloads{
 		byUID: map[types.UID]*workload{}, byName: map[inventory.WorkloadKey]*workload{}, byNamespace: map[string]map[*workload]struct{}{},
 		ownedWorkloads: map[types.UID]map[*workload]struct{}{}, ownedPods: lists[types.UID, *pod]{},
-		daemons: map[*workload]struct{}{}, nodeless: map[*workload]struct{}{}, unfinished: map[types.UID]time.Time{}, daemonPods: map[types.UID]map[string]int{},
+		nodeless: map[*workload]struct{}{}, unfinished: map[types.UID]time.Time{}, daemonPods: map[types.UID]map[string]int{},
 	}
 }
 
@@ -132,9 +130,7 @@ type workload struct {
 	// demands holds the workload's place in each sequence whose groups select its pods.
 	demands map[*sequence]*demand
 
-	// due are the nodes that a DaemonSet should run on; kept only while a sequence of scope Node selects it. onNode counts the pods
-	// that it has on each. dueRule is what due follows from, once somebody has asked for it.
-	due     map[string]struct{}
+	// dueRule says on which nodes a DaemonSet should have a pod, and onNode counts the pods that it has on each. Others have neither.
 	dueRule *readiness.DueRule
 	onNode  map[string]int
 

@@ -46,7 +46,7 @@ func ofEngine() []mutant {
 			"an older Job of a CronJob takes the place of one that was deleted before it was complete", engine, ""},
 		{enginePath + "apply_workload.go", "if old != nil && old.Owner != view.Owner {", "if old != nil && old.Owner == \"\" {",
 			"a Deployment whose ReplicaSet was orphaned still has its pods", engine, ""},
-		{enginePath + "apply_workload.go", "if going {", "if going && w.due == nil {",
+		{enginePath + "apply_workload.go", "view.Generation != w.Generation || view.IsGoing(false) != w.IsGoing(false)\n", "view.Generation != w.Generation\n",
 			"a node is not looked at anew when a DaemonSet begins to be deleted", engine, ""},
 		{holdPath + "facts.go", "(f.Blind || !f.Ours)", "f.Blind",
 			"a gated pod of another scheduler does not stay gated in scope Node", engine, ""},
