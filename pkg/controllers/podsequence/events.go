@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/printable"
@@ -22,6 +23,17 @@ type event struct {
 	reason string
 	action string // what was being done
 	note   string
+	// field is the path of the group that it is about; empty if it is about the sequence.
+	field string
+}
+
+// regarding returns what the event of a sequence is about. Of events that differ in the note alone, client-go writes the first, and counts
+// the others (getKey in k8s.io/client-go/tools/events 0.37). So those of different groups are about different fields.
+func (e event) regarding(sequence client.Object) *corev1.ObjectReference {
+	return &corev1.ObjectReference{
+		APIVersion: v1alpha1.GroupVersion.String(), Kind: kindOf(client.ObjectKeyFromObject(sequence)), Namespace: sequence.GetNamespace(), Name: sequence.GetName(),
+		UID: sequence.GetUID(), ResourceVersion: sequence.GetResourceVersion(), FieldPath: e.field,
+	}
 }
 
 // The actions of events.
@@ -42,7 +54,10 @@ var warnings = []string{
 func eventsFor(before, after v1alpha1.PodSequenceStatus, problems []spec.Problem) []event {
 	all := orderEvents(before, after)
 	for i := range after.Groups {
-		all = append(all, groupEvents(recordBefore(before, after, i), after.Groups[i], place(after, i))...)
+		for _, e := range groupEvents(recordBefore(before, after, i), after.Groups[i], place(after, i)) {
+			e.field = fmt.Sprintf("spec.podGroups[%d]", i)
+			all = append(all, e)
+		}
 	}
 	if after.Phase == v1alpha1.PhaseCompleted && before.Phase != v1alpha1.PhaseCompleted {
 		all = append(all, event{
@@ -86,7 +101,7 @@ func orderEvents(before, after v1alpha1.PodSequenceStatus) []event {
 	if len(changes) == 0 {
 		return nil
 	}
-	return []event{{corev1.EventTypeNormal, v1alpha1.EventOrderChanged, actionObserve, strings.Join(changes, "; ")}}
+	return []event{{kind: corev1.EventTypeNormal, reason: v1alpha1.EventOrderChanged, action: actionObserve, note: strings.Join(changes, "; ")}}
 }
 
 // groupsWithout returns the names of the groups of a status that another one lacks, and of those that it has, by the names that both have
@@ -142,14 +157,14 @@ func overrideEvents(before, after v1alpha1.PodSequenceStatus) []event {
 	is, was := overridden(after), overridden(before)
 	switch active, wasActive := is.Status == metav1.ConditionTrue, was.Status == metav1.ConditionTrue; {
 	case active && !wasActive:
-		all = append(all, event{corev1.EventTypeWarning, v1alpha1.EventOverrideBegan, actionObserve, is.Message})
+		all = append(all, event{kind: corev1.EventTypeWarning, reason: v1alpha1.EventOverrideBegan, action: actionObserve, note: is.Message})
 	case active && withoutWriteTimes(is.Message) != withoutWriteTimes(was.Message):
-		all = append(all, event{corev1.EventTypeWarning, v1alpha1.EventOverrideChanged, actionObserve, is.Message})
+		all = append(all, event{kind: corev1.EventTypeWarning, reason: v1alpha1.EventOverrideChanged, action: actionObserve, note: is.Message})
 	case wasActive && !active:
-		all = append(all, event{corev1.EventTypeNormal, v1alpha1.EventOverrideEnded, actionObserve, is.Message + "; before: " + was.Message})
+		all = append(all, event{kind: corev1.EventTypeNormal, reason: v1alpha1.EventOverrideEnded, action: actionObserve, note: is.Message + "; before: " + was.Message})
 	}
 	if is.Reason == v1alpha1.ReasonInvalidOverride && was.Reason != is.Reason {
-		all = append(all, event{corev1.EventTypeWarning, is.Reason, actionObserve, is.Message})
+		all = append(all, event{kind: corev1.EventTypeWarning, reason: is.Reason, action: actionObserve, note: is.Message})
 	}
 	return all
 }

@@ -5,7 +5,11 @@ import (
 	"time"
 
 	"github.com/stretchr/testify/assert"
+	"github.com/stretchr/testify/require"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/events"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/spec"
@@ -79,52 +83,52 @@ func TestEventsFor(t *testing.T) {
 		want          []event
 	}{
 		"annotations begin to override the spec": {
-			after: overrides(first), want: []event{{"Warning", "OverrideBegan", "Observe", first}},
+			after: overrides(first), want: []event{{"Warning", "OverrideBegan", "Observe", first, ""}},
 		},
 		"they do so again": {
-			before: over, after: overrides(first), want: []event{{"Warning", "OverrideBegan", "Observe", first}},
+			before: over, after: overrides(first), want: []event{{"Warning", "OverrideBegan", "Observe", first, ""}},
 		},
 		"they go on to": {before: overrides(first), after: overrides(first)},
 		"they override something else": {
 			before: overrides(first), after: overrides("skips Database; written by podseq-cli at 2026-01-02T03:02:00Z"),
-			want: []event{{"Warning", "OverrideChanged", "Observe", "skips Database; written by podseq-cli at 2026-01-02T03:02:00Z"}},
+			want: []event{{"Warning", "OverrideChanged", "Observe", "skips Database; written by podseq-cli at 2026-01-02T03:02:00Z", ""}},
 		},
 		"somebody else wrote the same": {
 			before: overrides(first), after: overrides("suspended; written by on-call at 2026-01-02T03:02:00Z"),
-			want: []event{{"Warning", "OverrideChanged", "Observe", "suspended; written by on-call at 2026-01-02T03:02:00Z"}},
+			want: []event{{"Warning", "OverrideChanged", "Observe", "suspended; written by on-call at 2026-01-02T03:02:00Z", ""}},
 		},
 		"that the same writer wrote other fields is no news": {
 			before: overrides(first), after: overrides("suspended; written by podseq-cli at 2026-01-02T03:59:00Z"),
 		},
 		"a later end is news": {
 			before: overrides("suspended until 2026-01-02T04:00:00Z"), after: overrides("suspended until 2026-01-02T05:00:00Z"),
-			want: []event{{"Warning", "OverrideChanged", "Observe", "suspended until 2026-01-02T05:00:00Z"}},
+			want: []event{{"Warning", "OverrideChanged", "Observe", "suspended until 2026-01-02T05:00:00Z", ""}},
 		},
 		"annotations do not override the spec any more": {
 			before: overrides(first), after: over,
-			want: []event{{"Normal", "OverrideEnded", "Observe", "the sequence does what its spec says; before: " + first}},
+			want: []event{{"Normal", "OverrideEnded", "Observe", "the sequence does what its spec says; before: " + first, ""}},
 		},
 		"an annotation that cannot be read": {
-			after: unreadable, want: []event{{"Warning", "InvalidOverride", "Observe", "annotation a: no time"}},
+			after: unreadable, want: []event{{"Warning", "InvalidOverride", "Observe", "annotation a: no time", ""}},
 		},
 		"is told of once": {before: unreadable, after: unreadable},
 		"one that could be read before": {
 			before: overrides(first), after: unreadable,
 			want: []event{
-				{"Normal", "OverrideEnded", "Observe", "annotation a: no time; before: " + first},
-				{"Warning", "InvalidOverride", "Observe", "annotation a: no time"},
+				{"Normal", "OverrideEnded", "Observe", "annotation a: no time; before: " + first, ""},
+				{"Warning", "InvalidOverride", "Observe", "annotation a: no time", ""},
 			},
 		},
 		"one beside others that override": {
 			after: overridden(metav1.ConditionTrue, v1alpha1.ReasonInvalidOverride, "suspended; annotation a: no time"),
 			want: []event{
-				{"Warning", "OverrideBegan", "Observe", "suspended; annotation a: no time"},
-				{"Warning", "InvalidOverride", "Observe", "suspended; annotation a: no time"},
+				{"Warning", "OverrideBegan", "Observe", "suspended; annotation a: no time", ""},
+				{"Warning", "InvalidOverride", "Observe", "suspended; annotation a: no time", ""},
 			},
 		},
 		"pods that started out of order are told of, though the condition Degraded has another reason": {
 			before: ungoverned, after: early("app-0", "app-1"), problems: problems,
-			want: []event{{"Warning", "StartedOutOfOrder", "Observe", "2 pods started before this PodSequence existed"}},
+			want: []event{{"Warning", "StartedOutOfOrder", "Observe", "2 pods started before this PodSequence existed", ""}},
 		},
 		"once":                                 {before: early("app-0", "app-1"), after: early("app-0", "app-1"), problems: problems},
 		"also when some of them are gone":      {before: early("app-0", "app-1"), after: early("app-1"), problems: problems},
@@ -134,27 +138,27 @@ func TestEventsFor(t *testing.T) {
 		},
 		"the first status tells that the first group may start": {
 			after: groups(released, waiting),
-			want:  []event{{"Normal", "GroupReleased", "Release", `group 1/2 "Database" is released: its pods may be scheduled`}},
+			want:  []event{{"Normal", "GroupReleased", "Release", `group 1/2 "Database" is released: its pods may be scheduled`, ""}},
 		},
 		"a group that is satisfied is ready, and the next may start": {
 			before: groups(released, waiting), after: groups(ready, frontendReleased),
 			want: []event{
-				{"Normal", "GroupReady", "Observe", `group 1/2 "Database" is ready: 2 of 2 pods`},
-				{"Normal", "GroupReleased", "Release", `group 2/2 "Frontend" is released: its pods may be scheduled`},
+				{"Normal", "GroupReady", "Observe", `group 1/2 "Database" is ready: 2 of 2 pods`, ""},
+				{"Normal", "GroupReleased", "Release", `group 2/2 "Frontend" is released: its pods may be scheduled`, ""},
 			},
 		},
 		"a group that is skipped": {
 			before: groups(released, waiting), after: groups(skipped, frontendReleased),
 			want: []event{
-				{"Warning", "GroupSkipped", "Release", `group 1/2 "Database" is skipped: no group waits for it until you remove skip`},
-				{"Normal", "GroupReleased", "Release", `group 2/2 "Frontend" is released: its pods may be scheduled`},
+				{"Warning", "GroupSkipped", "Release", `group 1/2 "Database" is skipped: no group waits for it until you remove skip`, ""},
+				{"Normal", "GroupReleased", "Release", `group 2/2 "Frontend" is released: its pods may be scheduled`, ""},
 			},
 		},
 		"a group that is skipped no more": {
 			before: groups(skipped, frontendReleased), after: groups(released, waiting),
 			want: []event{
 				{"Normal", "GroupNotSkipped", "Observe",
-					`group 1/2 "Database" is no longer skipped: pods that wait for it are held until it is ready`},
+					`group 1/2 "Database" is no longer skipped: pods that wait for it are held until it is ready`, ""},
 			},
 		},
 		"a group that is listed elsewhere is the same group": {
@@ -168,11 +172,11 @@ func TestEventsFor(t *testing.T) {
 		},
 		"a group passed by other proof than readiness is not called ready": {
 			before: groups(released, waiting), after: groups(passedNotReady, frontendReleased),
-			want: []event{{"Normal", "GroupReleased", "Release", `group 2/2 "Frontend" is released: its pods may be scheduled`}},
+			want: []event{{"Normal", "GroupReleased", "Release", `group 2/2 "Frontend" is released: its pods may be scheduled`, ""}},
 		},
 		"a group that was defined anew starts anew": {
 			before: groups(ready), after: groups(redefined),
-			want: []event{{"Normal", "GroupReleased", "Release", `group 1/1 "Database" is released: its pods may be scheduled`}},
+			want: []event{{"Normal", "GroupReleased", "Release", `group 1/1 "Database" is released: its pods may be scheduled`, ""}},
 		},
 		"an appended group changes nothing for those before it": {
 			before: groups(released), after: groups(released, waiting),
@@ -180,15 +184,15 @@ func TestEventsFor(t *testing.T) {
 		"an edit that takes a group out, moves others and adds one tells what it changed": {
 			before: edited(1, "Database", "Cache", "Web", "Mail"), after: edited(2, "Web", "Cache", "Mail", "Proxy"),
 			want: []event{{"Normal", "OrderChanged", "Observe", `group "Database" is gone: no group waits for pods of a group that is gone, and this sequence ` +
-				`holds them only if another group selects them; group "Proxy" is new; the order of the groups that stay is now "Web", "Cache", "Mail"`}},
+				`holds them only if another group selects them; group "Proxy" is new; the order of the groups that stay is now "Web", "Cache", "Mail"`, ""}},
 		},
 		"an edit that adds many groups names some": {
 			before: edited(1, "a"), after: edited(2, "a", "b", "c", "d", "e", "f", "g", "h"),
-			want: []event{{"Normal", "OrderChanged", "Observe", `groups "b", "c", "d", "e", "f" and 2 more are new`}},
+			want: []event{{"Normal", "OrderChanged", "Observe", `groups "b", "c", "d", "e", "f" and 2 more are new`, ""}},
 		},
 		"an edit of groups without names counts them": {
 			before: edited(1, "Group 1", "Group 2", "Web"), after: edited(2, "Group 1", "Web"),
-			want: []event{{"Normal", "OrderChanged", "Observe", "1 groups have no name, and 2 had none"}},
+			want: []event{{"Normal", "OrderChanged", "Observe", "1 groups have no name, and 2 had none", ""}},
 		},
 		"an edit that leaves the order tells nothing":          {before: edited(1, "Database", "Web"), after: edited(2, "Database", "Web")},
 		"a change of order without an edit tells nothing":      {before: edited(2, "Database", "Web"), after: edited(2, "Web")},
@@ -201,8 +205,8 @@ func TestEventsFor(t *testing.T) {
 		"completion is reported after the group that brought it": {
 			before: groups(released), after: completed,
 			want: []event{
-				{"Normal", "GroupReady", "Observe", `group 1/1 "Database" is ready: 2 of 2 pods`},
-				{"Normal", "SequenceCompleted", "Observe", "all 1 groups are passed"},
+				{"Normal", "GroupReady", "Observe", `group 1/1 "Database" is ready: 2 of 2 pods`, ""},
+				{"Normal", "SequenceCompleted", "Observe", "all 1 groups are passed", ""},
 			},
 		},
 		"completion is reported once": {
@@ -210,15 +214,15 @@ func TestEventsFor(t *testing.T) {
 		},
 		"pods that nothing can hold are reported with the fix": {
 			after: ungoverned, problems: problems,
-			want: []event{{"Warning", "UngovernedPods", "Observe", "web-0 cannot be held: set schedulerName"}},
+			want: []event{{"Warning", "UngovernedPods", "Observe", "web-0 cannot be held: set schedulerName", ""}},
 		},
 		"so they are beside a problem that is more serious": {
 			before: gate, after: both, problems: problems,
-			want: []event{{"Warning", "UngovernedPods", "Observe", "web-0 cannot be held: set schedulerName"}},
+			want: []event{{"Warning", "UngovernedPods", "Observe", "web-0 cannot be held: set schedulerName", ""}},
 		},
 		"once more if there were none meanwhile": {
 			before: gate, after: ungoverned, problems: problems,
-			want: []event{{"Warning", "UngovernedPods", "Observe", "web-0 cannot be held: set schedulerName"}},
+			want: []event{{"Warning", "UngovernedPods", "Observe", "web-0 cannot be held: set schedulerName", ""}},
 		},
 		"that they become the most serious problem is no news":           {before: both, after: ungoverned, problems: problems},
 		"that they are not the most serious problem any more is no news": {before: ungoverned, after: both, problems: problems},
@@ -227,12 +231,46 @@ func TestEventsFor(t *testing.T) {
 			problems: []spec.Problem{
 				{Reason: v1alpha1.ReasonPodsReadyTimeout, Message: "group 1 took too long"}, {Reason: v1alpha1.ReasonPodsReadyTimeout, Message: "group 2 took too long"},
 			},
-			want: []event{{"Warning", "PodsReadyTimeout", "Observe", "group 1 took too long; group 2 took too long"}},
+			want: []event{{"Warning", "PodsReadyTimeout", "Observe", "group 1 took too long; group 2 took too long", ""}},
 		},
 		"other problems are conditions only": {after: gate},
 	} {
 		t.Run(name, func(t *testing.T) {
-			assert.Equal(t, tc.want, eventsFor(tc.before, tc.after, tc.problems))
+			got := eventsFor(tc.before, tc.after, tc.problems)
+			for i := range got {
+				got[i].field = "" // see TestEachGroupHasItsEvents
+			}
+			assert.Equal(t, tc.want, got)
 		})
 	}
+}
+
+// Of events about the same field client-go writes the first alone, and says how many there were.
+func TestEachGroupHasItsEvents(t *testing.T) {
+	at := metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC))
+	var before, after v1alpha1.PodSequenceStatus
+	for _, name := range []string{"Database", "Cache", "Queue"} {
+		before.Groups = append(before.Groups, v1alpha1.GroupStatus{Name: name, Hash: name})
+		after.Groups = append(after.Groups, v1alpha1.GroupStatus{Name: name, Hash: name, ReleasedAt: &at})
+	}
+	api := fake.NewClientset()
+	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: api.EventsV1()})
+	t.Cleanup(broadcaster.Shutdown)
+	require.NoError(t, broadcaster.StartRecordingToSinkWithContext(t.Context()))
+	recorder := broadcaster.NewRecorder(scheme.Scheme, reporter)
+	for _, e := range eventsFor(before, after, nil) {
+		recorder.Eventf(e.regarding(tiers().Obj()), nil, e.kind, e.reason, e.action, "%s", e.note)
+	}
+	require.EventuallyWithT(t, func(c *assert.CollectT) {
+		list, err := api.EventsV1().Events("shop").List(t.Context(), metav1.ListOptions{})
+		require.NoError(c, err)
+		var notes []string
+		for _, e := range list.Items {
+			notes = append(notes, e.Note)
+		}
+		assert.ElementsMatch(c, []string{
+			`group 1/3 "Database" is released: its pods may be scheduled`, `group 2/3 "Cache" is released: its pods may be scheduled`,
+			`group 3/3 "Queue" is released: its pods may be scheduled`,
+		}, notes)
+	}, 30*time.Second, 10*time.Millisecond)
 }

@@ -138,7 +138,7 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 	count(key, &after)
 	observeReady(key, before, after)
 	for _, e := range news {
-		r.recorder.Eventf(object, nil, e.kind, e.reason, e.action, "%s", e.note)
+		r.recorder.Eventf(e.regarding(object), nil, e.kind, e.reason, e.action, "%s", e.note)
 	}
 	return again, nil
 }
