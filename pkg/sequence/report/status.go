@@ -50,7 +50,14 @@ func (r Report) Status(ps *v1alpha1.PodSequence, now time.Time) v1alpha1.PodSequ
 	status.DegradedReasons = r.degradedReasons()
 	status.Memory = r.memory(status.Groups)
 	status.Message = printable.Line(status.Message)
-	for _, condition := range slices.Concat(r.conditions(), r.skipped(ps), r.overridden(ps), r.dryRunCondition(ps.Status.Conditions)) {
+	conditions := r.conditions()
+	health := r.health(*meta.FindStatusCondition(conditions, v1alpha1.ConditionProgressing))
+	for _, ends := range []string{v1alpha1.ConditionStalled, v1alpha1.ConditionReconciling} {
+		if meta.FindStatusCondition(health, ends) == nil {
+			meta.RemoveStatusCondition(&status.Conditions, ends)
+		}
+	}
+	for _, condition := range slices.Concat(conditions, r.skipped(ps), r.overridden(ps), r.dryRunCondition(ps.Status.Conditions), health) {
 		condition.ObservedGeneration = r.Generation
 		condition.Message = printable.Line(condition.Message) // it may contain what others wrote
 		condition.LastTransitionTime = metav1.NewTime(now)
@@ -60,7 +67,6 @@ func (r Report) Status(ps *v1alpha1.PodSequence, now time.Time) v1alpha1.PodSequ
 		}
 		meta.SetStatusCondition(&status.Conditions, condition)
 	}
-	r.setHealth(&status.Conditions, now)
 	return status
 }
 
