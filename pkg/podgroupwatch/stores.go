@@ -38,7 +38,9 @@ func (k *kind) Served(ctx context.Context) {
 			cancel()
 			return
 		}
-		k.unreadable.Store(true)
+		if apierrors.IsInternalError(err) { // any other failure says that the API server is busy or away, or what Ask is told as well
+			k.unreadable.Store(true)
+		}
 		k.countFailed(ctx, err, k.groups.Name)
 	}
 	k.groups.Run(ctx, groupStore{k})

@@ -36,7 +36,7 @@ type kind struct {
 	client     dynamic.NamespaceableResourceInterface
 	minimumOf  func(group *unstructured.Unstructured) int32
 	changed    func(podgroups.Reference)
-	// unreadable reports that the last list or watch failed, and no list is complete since.
+	// unreadable reports that the API server could not read the kind, for a list or a watch, and no list is complete since.
 	unreadable atomic.Bool
 	// listed reports that a list was complete once.
 	listed atomic.Bool

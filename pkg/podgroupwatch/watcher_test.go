@@ -320,3 +320,32 @@ func TestAKindIsReadableOnceAListIsComplete(t *testing.T) {
 	require.NoError(t, groupStore{k}.Replace(nil, "7"))
 	assert.False(t, k.unreadable.Load())
 }
+
+// A watch that is refused is begun again without a list, so nothing would say that the kind can be read after all.
+func TestARefusedWatchDoesNotMakeAKindUnreadable(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch query := r.URL.Query(); {
+		case query.Get("sendInitialEvents") != "":
+			w.WriteHeader(http.StatusBadRequest) // it lists instead
+		case query.Get("watch") != "":
+			http.Error(w, "busy", http.StatusTooManyRequests)
+		default:
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, `{"apiVersion":"scheduling.k8s.io/v1beta1","kind":"PodGroupList","metadata":{"resourceVersion":"7"},"items":[]}`)
+		}
+	}))
+	t.Cleanup(server.Close)
+	k, err := newNative(&rest.Config{Host: server.URL})
+	require.NoError(t, err)
+	before := errorsOf(t, podgroups.Native)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		newWatcher(k).Run(ctx, func(podgroups.Reference) {})
+	}()
+	require.Eventually(t, func() bool { return errorsOf(t, podgroups.Native) > before }, 30*time.Second, time.Millisecond)
+	assert.False(t, k.unreadable.Load())
+	cancel()
+	<-done
+}
