@@ -17,7 +17,7 @@ type Changes struct {
 	// for wait for another group.
 	Held []types.NamespacedName
 	// Nominated are pods of our scheduler that must wait and for which a nomination keeps room, see Engine.Nomination. Each is
-	// reported when it must wait from now on, and with each version that comes while it does.
+	// reported whenever something about its wait may have changed.
 	Nominated []types.NamespacedName
 	// Advanced are the sequences whose waiting pods wait for another group than before, see Engine.Waiting.
 	Advanced []types.NamespacedName

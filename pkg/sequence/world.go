@@ -188,8 +188,8 @@ type sequence struct {
 	nodeless *domain
 	// groupsByNamespace maps the namespaces where some of the groups may have members to those groups.
 	groupsByNamespace map[string]spec.GroupSet
-	// domainsMu guards which domains there are and what they published against those who read without the engine's lock. It is held for
-	// no more than a look at one domain, and is the innermost lock.
+	// domainsMu guards which domains there are and what they published against those who read without the engine's lock. It is the
+	// innermost lock, and held for a look at one domain, or at all of them when OpenNodes are looked at anew.
 	domainsMu sync.RWMutex
 	// knowledge provides the nodes and the time. It is nil until the sequence is registered.
 	knowledge *knowledge
@@ -203,7 +203,6 @@ type sequence struct {
 	untried spec.GroupSet
 	retry   progress.Alarm[*sequence]
 	// firstReleased reports that the first group had been released, so that being suspended does not hold it.
-	// without a lock, see publishedOn.
 	firstReleased bool
 	// registered reports whether the engine still goes by this sequence.
 	registered bool

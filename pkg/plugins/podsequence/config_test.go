@@ -1,6 +1,7 @@
 package podsequence
 
 import (
+	"path/filepath"
 	"testing"
 
 	"github.com/stretchr/testify/assert"
@@ -83,6 +84,15 @@ func TestProfilesShareOneEngine(t *testing.T) {
 		})
 		assert.ErrorContains(t, err, "use the same arguments in all profiles")
 	})
+}
+
+func TestASchedulerThatCannotMakeItsClientsDoesNotStart(t *testing.T) {
+	client := fake.NewClientset()
+	missing := rest.TLSClientConfig{CAFile: filepath.Join(t.TempDir(), "ca.crt")}
+	_, err := scheduler.New(t.Context(), client, scheduler.NewInformerFactory(client, 0, nil), nil, newRecorders(client),
+		scheduler.WithFrameworkOutOfTreeRegistry(frameworkruntime.Registry{Name: New}), scheduler.WithProfiles(shippedConfig(t).Profiles...),
+		scheduler.WithKubeConfig(&rest.Config{Host: "https://127.0.0.1", TLSClientConfig: missing}))
+	assert.ErrorContains(t, err, "ca.crt")
 }
 
 func TestShippedConfiguration(t *testing.T) {
