@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 	"go.etcd.io/etcd/server/v3/etcdmain"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/component-base/cli"
 	_ "k8s.io/component-base/logs/json/register"          // registers the JSON log format
 	_ "k8s.io/component-base/metrics/prometheus/clientgo" // registers the metrics of client-go
@@ -19,6 +20,7 @@ import (
 	kwokconfig "sigs.k8s.io/kwok/pkg/config"
 	kwok "sigs.k8s.io/kwok/pkg/kwok/cmd"
 	kwoklog "sigs.k8s.io/kwok/pkg/log"
+	"sigs.k8s.io/kwok/pkg/utils/cel"
 
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
@@ -64,6 +66,9 @@ func newComponentCommand() *cobra.Command {
 func runKwok(ctx context.Context) error {
 	// The user's own configuration of KWOK is not for our cluster.
 	kwokconfig.WorkDir = os.DevNull
+	if err := learnTypes(); err != nil {
+		return err
+	}
 	flags := pflag.NewFlagSet("global", pflag.ContinueOnError)
 	flags.ParseErrorsAllowlist.UnknownFlags = true
 	flags.Usage = func() {}
@@ -76,6 +81,28 @@ func runKwok(ctx context.Context) error {
 	command.PersistentFlags().AddFlagSet(flags)
 	command.Version = "" // or cobra stumbles over the version flag of the other components
 	return command.ExecuteContext(ctx)
+}
+
+// learnTypes lets the CEL library of KWOK 0.8.0 (easycel 0.6.0) meet all types that KWOK's expressions speak of, before
+// several goroutines use it. It keeps types in maps that no lock guards, and KWOK makes an environment for each stage
+// while it starts its server: with nodes and pods in the cluster it now and then ended with "concurrent map writes".
+func learnTypes() error {
+	_, err := cel.NewEnvironment(cel.EnvironmentConfig{
+		Types:       cel.DefaultTypes,
+		Conversions: cel.DefaultConversions,
+		Methods:     cel.FuncsToMethods(cel.DefaultFuncs),
+		Funcs:       cel.DefaultFuncs,
+		Vars: map[string]any{
+			"node":      (*corev1.Node)(nil),
+			"pod":       (*corev1.Pod)(nil),
+			"container": corev1.Container{},
+			"other":     map[string]any{},
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("prepare the expressions of kwok: %w", err)
+	}
+	return nil
 }
 
 // checkExit makes an error of the exit code of a program, which has printed its own already.
