@@ -5,66 +5,32 @@ import (
 	"slices"
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/component-base/metrics"
-	"k8s.io/component-base/metrics/legacyregistry"
 
 	v1 "example.com/podsequence/apis/apps/v1"
 	"example.com/podsequence/pkg/census"
+	"example.com/podsequence/pkg/telemetry"
 )
 
 var (
-	coordinationsByState = metrics.NewGaugeVec(&metrics.GaugeOpts{
-		Subsystem:      "podsequence",
-		Name:           "deploymentcoordinations",
-		Help:           "DeploymentCoordinations, by state: the condition that is true, Ready, Reconciling or Stalled.",
-		StabilityLevel: metrics.ALPHA,
-	}, []string{"state"})
-	waitingDeployments = metrics.NewGaugeVec(&metrics.GaugeOpts{
-		Subsystem:      "podsequence",
-		Name:           "deploymentcoordination_deployments",
-		Help:           "Coordinated Deployments that have changes to roll out, by state: paused, active, skipped or other.",
-		StabilityLevel: metrics.ALPHA,
-	}, []string{"state"})
-	turnDuration = metrics.NewHistogram(&metrics.HistogramOpts{
-		Subsystem:      "podsequence",
-		Name:           "deploymentcoordination_turn_seconds",
-		Help:           "Seconds for which a Deployment was the active one.",
-		Buckets:        []float64{1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 4 * 3600, 24 * 3600},
-		StabilityLevel: metrics.ALPHA,
-	})
-	writeErrors = metrics.NewCounterVec(&metrics.CounterOpts{
-		Subsystem: "podsequence",
-		Name:      "deploymentcoordination_write_errors_total",
-		Help: "Failed writes of the DeploymentCoordination controller, by resource (deployments, status). It retries them. A conflict with " +
-			"another writer is not counted.",
-		StabilityLevel: metrics.ALPHA,
-	}, []string{"resource"})
-	stalledCoordinations = metrics.NewGaugeVec(&metrics.GaugeOpts{
-		Subsystem:      "podsequence",
-		Name:           "stalled_deploymentcoordinations",
-		Help:           "DeploymentCoordinations that have stopped rolling out until somebody acts, by reason.",
-		StabilityLevel: metrics.ALPHA,
-	}, []string{"reason"})
+	coordinationsByState = telemetry.DeploymentCoordination.GaugeVec("deploymentcoordinations",
+		"DeploymentCoordinations, by state: the condition that is true, Ready, Reconciling or Stalled.", "state")
+	waitingDeployments = telemetry.DeploymentCoordination.GaugeVec("deploymentcoordination_deployments",
+		"Coordinated Deployments that have changes to roll out, by state: paused, active, skipped or other.", "state")
+	turnDuration = telemetry.DeploymentCoordination.Histogram("deploymentcoordination_turn_seconds",
+		"Seconds for which a Deployment was the active one.", telemetry.Durations)
+	writeErrors = telemetry.DeploymentCoordination.CounterVec("deploymentcoordination_write_errors_total",
+		"Failed writes of the DeploymentCoordination controller, by resource (deployments, status). It retries them. A conflict with "+
+			"another writer is not counted.", "resource")
+	stalledCoordinations = telemetry.DeploymentCoordination.GaugeVec("stalled_deploymentcoordinations",
+		"DeploymentCoordinations that have stopped rolling out until somebody acts, by reason.", "reason")
 
 	states   = census.New[string](coordinationsByState) // by namespace
 	pendings = census.New[string](waitingDeployments)
 	stalled  = census.New[string](stalledCoordinations)
 )
-
-func init() {
-	legacyregistry.MustRegister(coordinationsByState, waitingDeployments, turnDuration, writeErrors, stalledCoordinations)
-}
-
-// Collectors are this package's metrics, for a program that does not serve Kubernetes' registry.
-func Collectors() []prometheus.Collector {
-	return []prometheus.Collector{
-		coordinationsByState.GaugeVec, waitingDeployments.GaugeVec, stalledCoordinations.GaugeVec, turnDuration, writeErrors.CounterVec,
-	}
-}
 
 // countNamespace updates the metrics of the coordinations of a namespace from their status, and those of the Deployments from
 // what is remembered of them where status does not say so.

@@ -8,60 +8,28 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/component-base/metrics"
-	"k8s.io/component-base/metrics/legacyregistry"
 
 	"example.com/podsequence/apis/batch/v1alpha1"
 	"example.com/podsequence/pkg/census"
+	"example.com/podsequence/pkg/telemetry"
 )
 
 var (
-	jobsByPhase = metrics.NewGaugeVec(&metrics.GaugeOpts{
-		Subsystem:      "podsequence",
-		Name:           "sequentialjobs",
-		Help:           "SequentialJobs, by phase.",
-		StabilityLevel: metrics.ALPHA,
-	}, []string{"phase"})
-	stepDuration = metrics.NewHistogram(&metrics.HistogramOpts{
-		Subsystem:      "podsequence",
-		Name:           "sequentialjob_step_seconds",
-		Help:           "Seconds that completed Jobs of steps took, from the times in their status.",
-		Buckets:        []float64{1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 4 * 3600, 24 * 3600},
-		StabilityLevel: metrics.ALPHA,
-	})
-	stepPause = metrics.NewHistogram(&metrics.HistogramOpts{
-		Subsystem:      "podsequence",
-		Name:           "sequentialjob_step_pause_seconds",
-		Help:           "Seconds from when the Job of a step completed until the next Job was created. Times of the API server are whole seconds.",
-		Buckets:        metrics.ExponentialBuckets(0.1, 2, 14),
-		StabilityLevel: metrics.ALPHA,
-	})
-	writeErrors = metrics.NewCounterVec(&metrics.CounterOpts{
-		Subsystem: "podsequence",
-		Name:      "sequentialjob_write_errors_total",
-		Help: "Failed writes of the SequentialJob controller, by resource (jobs, status). It retries them. A conflict with another writer is " +
-			"not counted.",
-		StabilityLevel: metrics.ALPHA,
-	}, []string{"resource"})
-	failedByReason = metrics.NewGaugeVec(&metrics.GaugeOpts{
-		Subsystem:      "podsequence",
-		Name:           "failed_sequentialjobs",
-		Help:           "SequentialJobs that have failed, by reason. They stay so until somebody retries or deletes them.",
-		StabilityLevel: metrics.ALPHA,
-	}, []string{"reason"})
+	jobsByPhase  = telemetry.SequentialJob.GaugeVec("sequentialjobs", "SequentialJobs, by phase.", "phase")
+	stepDuration = telemetry.SequentialJob.Histogram("sequentialjob_step_seconds",
+		"Seconds that completed Jobs of steps took, from the times in their status.", telemetry.Durations)
+	stepPause = telemetry.SequentialJob.Histogram("sequentialjob_step_pause_seconds",
+		"Seconds from when the Job of a step completed until the next Job was created. Times of the API server are whole seconds.",
+		prometheus.ExponentialBuckets(0.1, 2, 14))
+	writeErrors = telemetry.SequentialJob.CounterVec("sequentialjob_write_errors_total",
+		"Failed writes of the SequentialJob controller, by resource (jobs, status). It retries them. A conflict with another writer is "+
+			"not counted.", "resource")
+	failedByReason = telemetry.SequentialJob.GaugeVec("failed_sequentialjobs",
+		"SequentialJobs that have failed, by reason. They stay so until somebody retries or deletes them.", "reason")
 
 	phases     = census.New[types.NamespacedName](jobsByPhase)
 	failedJobs = census.New[types.NamespacedName](failedByReason)
 )
-
-func init() {
-	legacyregistry.MustRegister(jobsByPhase, stepDuration, stepPause, writeErrors, failedByReason)
-}
-
-// Collectors are this package's metrics, for a program that does not serve Kubernetes' registry.
-func Collectors() []prometheus.Collector {
-	return []prometheus.Collector{jobsByPhase.GaugeVec, failedByReason.GaugeVec, stepDuration, stepPause, writeErrors.CounterVec}
-}
 
 // count updates the metrics with the status of a SequentialJob.
 func count(key types.NamespacedName, status *v1alpha1.SequentialJobStatus) {

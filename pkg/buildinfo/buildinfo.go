@@ -4,6 +4,7 @@ package buildinfo
 import (
 	"github.com/prometheus/client_golang/prometheus"
 
+	"example.com/podsequence/pkg/telemetry"
 	"example.com/podsequence/pkg/version"
 )
 
@@ -24,8 +25,5 @@ func New(program string) prometheus.Collector {
 }
 
 // SchedulerExpected is a metric of the controller: where it is 0, nobody misses the scheduler.
-var SchedulerExpected = prometheus.NewGauge(prometheus.GaugeOpts{
-	Name: "podsequence_scheduler_expected",
-	Help: "[ALPHA] 1 if podsequence-scheduler should run beside this controller, by the controller's flags; 0 in lite mode and without " +
-		"PodSequences.",
-})
+var SchedulerExpected = telemetry.Sequences.Gauge("scheduler_expected",
+	"1 if podsequence-scheduler should run beside this controller, by the controller's flags; 0 in lite mode and without PodSequences.")

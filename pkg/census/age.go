@@ -5,11 +5,13 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"example.com/podsequence/pkg/telemetry"
 )
 
-// NewAge returns a gauge of the seconds since a time that it asks for. It is 0 while that is zero.
-func NewAge(name, help string, since func() time.Time) prometheus.Collector {
-	return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: "[ALPHA] " + help}, func() float64 {
+// NewAge makes a gauge of the seconds since a time that it asks for. It is 0 while that is zero.
+func NewAge(part *telemetry.Part, name, help string, since func() time.Time) prometheus.GaugeFunc {
+	return part.GaugeFunc(name, help, func() float64 {
 		if since := since(); !since.IsZero() {
 			return max(0, time.Since(since).Seconds())
 		}

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"k8s.io/component-base/metrics"
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // Item counts things that have the same label values.
@@ -24,14 +24,14 @@ func (i Item) equal(other Item) bool {
 
 // Census keeps a gauge at the sum of what was said last of each object.
 type Census[K comparable] struct {
-	gauge *metrics.GaugeVec
+	gauge *prometheus.GaugeVec
 
 	lock  sync.Mutex
 	items map[K][]Item
 }
 
 // New returns a census that nothing was said to yet.
-func New[K comparable](gauge *metrics.GaugeVec) *Census[K] {
+func New[K comparable](gauge *prometheus.GaugeVec) *Census[K] {
 	return &Census[K]{gauge: gauge, items: map[K][]Item{}}
 }
 

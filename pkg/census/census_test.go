@@ -3,14 +3,13 @@ package census
 import (
 	"testing"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
-	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/testutil"
 )
 
 func TestCensus(t *testing.T) {
-	gauge := metrics.NewGaugeVec(&metrics.GaugeOpts{Name: "things"}, []string{"colour"})
-	metrics.NewKubeRegistry().MustRegister(gauge)
+	gauge := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "things"}, []string{"colour"})
 	want := func(colour string, count float64) {
 		t.Helper()
 		got, err := testutil.GetGaugeMetricValue(gauge.WithLabelValues(colour))

@@ -6,6 +6,8 @@ import (
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"example.com/podsequence/pkg/telemetry"
 )
 
 const (
@@ -25,6 +27,8 @@ var Problems = &ByNamespace{
 		[]string{"kind", "namespace"}, nil),
 	counts: map[counted]int{},
 }
+
+func init() { telemetry.AllKinds.Add(Problems) }
 
 // ByNamespace is a gauge of objects by kind and namespace. It has samples only where there is something to count. It names the first
 // namespaces in the order of their names.

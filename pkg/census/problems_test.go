@@ -8,6 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
 
+	"example.com/podsequence/pkg/telemetry"
 	"example.com/podsequence/test/harness/samples"
 )
 
@@ -51,7 +52,7 @@ func TestUsersDoNotDecideHowManyTimeSeriesThereAre(t *testing.T) {
 
 func TestTheOldestCounts(t *testing.T) {
 	began := NewOldest[string]()
-	age := NewAge("age", "Age.", began.Since)
+	age := NewAge(&telemetry.Part{}, "age", "Age.", began.Since)
 	assert.Equal(t, map[string]float64{"": 0}, samples.Of(t, age))
 	now := time.Now()
 	began.Set("a", now.Add(-time.Minute))

@@ -3,28 +3,14 @@ package definitions
 import (
 	"fmt"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/component-base/metrics"
-	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
+
+	"example.com/podsequence/pkg/telemetry"
 )
 
-var installed = metrics.NewGaugeVec(&metrics.GaugeOpts{
-	Subsystem:      "podsequence",
-	Name:           "kind_installed",
-	Help:           "1 if a kind is installed, 0 if it is not, by resource. Absent where nothing watches for it, such as on a standby replica.",
-	StabilityLevel: metrics.ALPHA,
-}, []string{"resource"})
-
-func init() {
-	legacyregistry.MustRegister(installed)
-}
-
-// Collectors are this package's metrics, for a program that does not serve Kubernetes' registry.
-func Collectors() []prometheus.Collector {
-	return []prometheus.Collector{installed.GaugeVec}
-}
+var installed = telemetry.Shared.GaugeVec("kind_installed",
+	"1 if a kind is installed, 0 if it is not, by resource. Absent where nothing watches for it, such as on a standby replica.", "resource")
 
 // Status tells the operator of the cluster whether a kind is installed: by a metric, and in the log when that changes.
 type Status struct {

@@ -1,40 +1,54 @@
 package feed
 
 import (
+	"sync/atomic"
+	"time"
+
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/component-base/metrics"
-	"k8s.io/component-base/metrics/legacyregistry"
+
+	"example.com/podsequence/pkg/census"
+	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/telemetry"
 )
 
 var (
-	watchErrors = metrics.NewCounterVec(&metrics.CounterOpts{
-		Subsystem:      "podsequence",
-		Name:           "watch_errors_total",
-		Help:           "Failed lists and watches of the objects that decisions depend on, by resource. While they fail, waiting pods stay held.",
-		StabilityLevel: metrics.ALPHA,
-	}, []string{"resource"})
-	eventDuration = metrics.NewHistogram(&metrics.HistogramOpts{
-		Subsystem:      "podsequence",
-		Name:           "event_duration_seconds",
-		Help:           "Seconds to process one event. Events of all namespaces are processed one after another; the queue of the scheduler does not wait for them.",
-		Buckets:        metrics.ExponentialBuckets(0.00001, 4, 10),
-		StabilityLevel: metrics.ALPHA,
-	})
-	engineSynced = metrics.NewGauge(&metrics.GaugeOpts{
-		Subsystem:      "podsequence",
-		Name:           "engine_synced",
-		Help:           "1 while this process knows everything that it needs to release pods. While it is 0 the process releases none. A standby replica always has 0.",
-		StabilityLevel: metrics.ALPHA,
-	})
+	watchErrors = telemetry.Engine.CounterVec("watch_errors_total",
+		"Failed lists and watches of the objects that decisions depend on, by resource. While they fail, waiting pods stay held.", "resource")
+	eventDuration = telemetry.Engine.Histogram("event_duration_seconds",
+		"Seconds to process one event. Events of all namespaces are processed one after another; the queue of the scheduler does not wait for them.",
+		prometheus.ExponentialBuckets(0.00001, 4, 10))
+	engineSynced = telemetry.Engine.Gauge("engine_synced",
+		"1 while this process knows everything that it needs to release pods. While it is 0 the process releases none. A standby replica always has 0.")
+	holdDuration = telemetry.Engine.Histogram("pod_hold_duration_seconds",
+		"Age of pods in seconds when they were released, of all schedulers. Times of the API server are whole seconds.", telemetry.Durations)
+	_ = telemetry.Engine.GaugeFunc("held_pods",
+		"Pods that are held now, of all schedulers. Each program counts all of them: take the maximum, not the sum.",
+		func() float64 { return float64(held().Pods) })
+	_ = census.NewAge(&telemetry.Engine, "oldest_held_pod_seconds", "Age in seconds of the oldest pod that is held now.",
+		func() time.Time { return held().Oldest })
 )
 
-func init() {
-	legacyregistry.MustRegister(watchErrors, eventDuration, engineSynced)
+// fed is the engine that this process feeds.
+var fed atomic.Pointer[sequence.Engine]
+
+// held returns what the engine holds now, nothing while nothing is fed, as on a standby.
+func held() sequence.HeldPods {
+	if engine := fed.Load(); engine != nil {
+		return engine.HeldPods()
+	}
+	return sequence.HeldPods{}
 }
 
-// Collectors are this package's metrics, for a program that does not serve Kubernetes' registry.
-func Collectors() []prometheus.Collector {
-	return []prometheus.Collector{
-		watchErrors.CounterVec, eventDuration, engineSynced, holdDuration, heldPods, oldestHeldPod,
+// observeReleases measures how long pods were held. What a process finds released when it starts is none of its doing.
+func (f *Feed) observeReleases(changes sequence.Changes) {
+	if !f.synced || len(changes.Released) == 0 {
+		return
+	}
+	now := f.clock.Now()
+	for i := range changes.Released {
+		if changes.Released[i].Again {
+			continue
+		}
+		holdDuration.Observe(max(0, now.Sub(changes.Released[i].CreatedAt).Seconds()))
 	}
 }

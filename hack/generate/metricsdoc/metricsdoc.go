@@ -12,19 +12,20 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	dto "github.com/prometheus/client_model/go"
 
-	"example.com/podsequence/kinds/deploymentcoordination"
-	"example.com/podsequence/kinds/podgroup"
-	"example.com/podsequence/kinds/sequentialjob"
+	// Each declares metrics.
+	_ "example.com/podsequence/kinds/deploymentcoordination"
+	_ "example.com/podsequence/kinds/podgroup"
+	_ "example.com/podsequence/kinds/sequentialjob"
 	"example.com/podsequence/pkg/buildinfo"
 	"example.com/podsequence/pkg/census"
-	"example.com/podsequence/pkg/controllers/podsequence"
-	"example.com/podsequence/pkg/definitions"
-	"example.com/podsequence/pkg/feed"
-	"example.com/podsequence/pkg/objectwatch"
-	"example.com/podsequence/pkg/podgroupwatch"
-	"example.com/podsequence/pkg/podwriter"
-	"example.com/podsequence/pkg/record"
-	"example.com/podsequence/pkg/servertime"
+	_ "example.com/podsequence/pkg/controllers/podsequence"
+	_ "example.com/podsequence/pkg/feed"
+	_ "example.com/podsequence/pkg/objectwatch"
+	_ "example.com/podsequence/pkg/podgroupwatch"
+	_ "example.com/podsequence/pkg/podwriter"
+	_ "example.com/podsequence/pkg/record"
+	_ "example.com/podsequence/pkg/servertime"
+	"example.com/podsequence/pkg/telemetry"
 )
 
 // Metric is what the page says of one metric.
@@ -36,21 +37,17 @@ type Metric struct {
 // section is a part of the page.
 type section struct {
 	title, text string
-	collectors  [][]prometheus.Collector
+	collectors  []prometheus.Collector
 }
 
 var sections = []section{
 	{"Both programs", "Each program reports its own view: take the maximum over the programs, not the sum. A standby reports 0.",
-		[][]prometheus.Collector{
-			{buildinfo.New(buildinfo.Controller)},
-			feed.Collectors(), servertime.Collectors(), podwriter.Collectors(), record.Collectors(), podgroupwatch.Collectors(), definitions.Collectors(),
-		}},
-	{"podsequence-controller: PodSequence and ClusterPodSequence", "Only the leading replica counts.",
-		[][]prometheus.Collector{{buildinfo.SchedulerExpected}, podsequence.Collectors(), objectwatch.Collectors()}},
-	{"podsequence-controller: all kinds", "It has samples only while there is a problem.", [][]prometheus.Collector{{census.Problems}}},
-	{"podsequence-controller: SequentialJob", "", [][]prometheus.Collector{sequentialjob.Collectors()}},
-	{"podsequence-controller: pod groups", "", [][]prometheus.Collector{podgroup.Collectors()}},
-	{"podsequence-controller: DeploymentCoordination", "", [][]prometheus.Collector{deploymentcoordination.Collectors()}},
+		slices.Concat([]prometheus.Collector{buildinfo.New(buildinfo.Controller)}, telemetry.Shared.Collectors(), telemetry.Engine.Collectors())},
+	{"podsequence-controller: PodSequence and ClusterPodSequence", "Only the leading replica counts.", telemetry.Sequences.Collectors()},
+	{"podsequence-controller: all kinds", "It has samples only while there is a problem.", telemetry.AllKinds.Collectors()},
+	{"podsequence-controller: SequentialJob", "", telemetry.SequentialJob.Collectors()},
+	{"podsequence-controller: pod groups", "", telemetry.PodGroup.Collectors()},
+	{"podsequence-controller: DeploymentCoordination", "", telemetry.DeploymentCoordination.Collectors()},
 }
 
 var preface = `# Metrics
@@ -106,10 +103,8 @@ func Page() string {
 
 func (s section) metrics() []Metric {
 	var all []Metric
-	for _, collectors := range s.collectors {
-		for _, c := range collectors {
-			all = append(all, describe(c)...)
-		}
+	for _, c := range s.collectors {
+		all = append(all, describe(c)...)
 	}
 	slices.SortFunc(all, func(a, b Metric) int { return cmp.Compare(a.Name, b.Name) })
 	return all

@@ -3,40 +3,29 @@ package podsequence
 import (
 	"time"
 
-	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/component-base/metrics"
-	"k8s.io/component-base/metrics/legacyregistry"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/census"
+	"example.com/podsequence/pkg/telemetry"
 )
 
 var (
-	sequencesByPhase = gaugeVec("sequences", "Sequences, by kind and phase.", "kind", "phase")
-	groupsByPhase    = gaugeVec("groups", "Groups of sequences, by kind and phase. In a sequence of scope Node a group counts once, not for each node.",
+	sequencesByPhase = telemetry.Sequences.GaugeVec("sequences", "Sequences, by kind and phase.", "kind", "phase")
+	groupsByPhase    = telemetry.Sequences.GaugeVec("groups", "Groups of sequences, by kind and phase. In a sequence of scope Node a group counts once, not for each node.",
 		"kind", "phase")
-	groupReady = metrics.NewHistogramVec(&metrics.HistogramOpts{
-		Subsystem:      "podsequence",
-		Name:           "group_ready_seconds",
-		Help:           "Seconds from the release of a group until it was ready for the first time.",
-		Buckets:        []float64{1, 2, 5, 10, 30, 60, 120, 300, 600, 1800, 3600, 4 * 3600, 24 * 3600},
-		StabilityLevel: metrics.ALPHA,
-	}, []string{"kind"})
-	statusWriteErrors = metrics.NewCounterVec(&metrics.CounterOpts{
-		Subsystem:      "podsequence",
-		Name:           "status_write_errors_total",
-		Help:           "Failures to write the status of a sequence, by kind. The controller retries them. A conflict with another writer is not counted.",
-		StabilityLevel: metrics.ALPHA,
-	}, []string{"kind"})
+	groupReady = telemetry.Sequences.HistogramVec("group_ready_seconds",
+		"Seconds from the release of a group until it was ready for the first time.", telemetry.Durations, "kind")
+	statusWriteErrors = telemetry.Sequences.CounterVec("status_write_errors_total",
+		"Failures to write the status of a sequence, by kind. The controller retries them. A conflict with another writer is not counted.", "kind")
 
-	degradedSequences = gaugeVec("degraded_sequences",
+	degradedSequences = telemetry.Sequences.GaugeVec("degraded_sequences",
 		"Sequences whose condition Degraded is true, by kind and reason. One with several reasons counts for each of them.", "kind", "reason")
-	stalledSequences    = gaugeVec("stalled_sequences", "Sequences that will not complete unless somebody acts, by kind and reason.", "kind", "reason")
-	overriddenSequences = gaugeVec("overridden_sequences", "Sequences with annotations that override the spec, by kind.", "kind")
-	podsOutOfOrder      = gaugeVec("pods_started_out_of_order",
+	stalledSequences    = telemetry.Sequences.GaugeVec("stalled_sequences", "Sequences that will not complete unless somebody acts, by kind and reason.", "kind", "reason")
+	overriddenSequences = telemetry.Sequences.GaugeVec("overridden_sequences", "Sequences with annotations that override the spec, by kind.", "kind")
+	podsOutOfOrder      = telemetry.Sequences.GaugeVec("pods_started_out_of_order",
 		"Pods that started before their sequence existed, while a group that they wait for was not ready, by kind of the sequence.", "kind")
 )
 
@@ -49,30 +38,12 @@ var (
 	earlyPods = census.New[types.NamespacedName](podsOutOfOrder)
 
 	overriddenSince = census.NewOldest[types.NamespacedName]()
-	oldestOverride  = census.NewAge("podsequence_oldest_override_seconds",
+	_               = census.NewAge(&telemetry.Sequences, "oldest_override_seconds",
 		"Seconds since annotations began to override the spec of the sequence that has been overridden longest.", overriddenSince.Since)
 	inProgressSince = census.NewOldest[types.NamespacedName]()
-	oldestGroup     = census.NewAge("podsequence_oldest_group_in_progress_seconds",
+	_               = census.NewAge(&telemetry.Sequences, "oldest_group_in_progress_seconds",
 		"Seconds since the release of the group that has been in progress longest. Suspended sequences do not count.", inProgressSince.Since)
 )
-
-func init() {
-	legacyregistry.MustRegister(sequencesByPhase, groupsByPhase, groupReady, statusWriteErrors,
-		degradedSequences, stalledSequences, overriddenSequences, podsOutOfOrder)
-	legacyregistry.RawMustRegister(oldestOverride, oldestGroup)
-}
-
-// Collectors are this package's metrics, for a program that does not serve Kubernetes' registry.
-func Collectors() []prometheus.Collector {
-	return []prometheus.Collector{
-		sequencesByPhase.GaugeVec, groupsByPhase.GaugeVec, degradedSequences.GaugeVec, stalledSequences.GaugeVec, overriddenSequences.GaugeVec,
-		podsOutOfOrder.GaugeVec, oldestOverride, oldestGroup, groupReady.HistogramVec, statusWriteErrors.CounterVec,
-	}
-}
-
-func gaugeVec(name, help string, labels ...string) *metrics.GaugeVec {
-	return metrics.NewGaugeVec(&metrics.GaugeOpts{Subsystem: "podsequence", Name: name, Help: help, StabilityLevel: metrics.ALPHA}, labels)
-}
 
 // kindOf is the kind of the sequence of that name: one of the whole cluster has no namespace.
 func kindOf(key types.NamespacedName) string {

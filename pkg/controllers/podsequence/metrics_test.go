@@ -4,10 +4,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/component-base/metrics"
 	"k8s.io/component-base/metrics/testutil"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
@@ -15,7 +15,7 @@ import (
 	"example.com/podsequence/test/harness/samples"
 )
 
-func expectGauge(t *testing.T, want float64, gauge *metrics.GaugeVec, labels ...string) {
+func expectGauge(t *testing.T, want float64, gauge *prometheus.GaugeVec, labels ...string) {
 	t.Helper()
 	got, err := testutil.GetGaugeMetricValue(gauge.WithLabelValues(labels...))
 	assert.NoError(t, err)

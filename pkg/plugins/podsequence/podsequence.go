@@ -4,13 +4,17 @@ package podsequence
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"example.com/podsequence/pkg/telemetry"
 )
 
 // Name of the plugin in the registry and in configurations.
@@ -34,6 +38,11 @@ var (
 	_ fwk.BindPlugin          = &PodSequence{}
 	_ fwk.SignPlugin          = &PodSequence{}
 )
+
+// Kubernetes' registry is the one that a scheduler serves.
+func init() {
+	legacyregistry.RawMustRegister(slices.Concat(telemetry.Shared.Collectors(), telemetry.Engine.Collectors())...)
+}
 
 // New makes the plugin for one profile.
 func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin, error) {
