@@ -150,6 +150,10 @@ func TestJudgeKnowsHowManyPodsToExpect(t *testing.T) {
 		"a static pod of a later group is never too early": {
 			steps: []step{tiers, create("a", labelled("tier", "db")), create("static", labelled("tier", "app"), static), ready("a")},
 		},
+		"a pod that failed and is gone is not missing any more once a pod of another group has its name": {
+			steps: []step{tiers, create("a", labelled("tier", "db"), failed), create("b", labelled("tier", "db")), ready("b"), remove("a"),
+				create("a", labelled("tier", "app")), bind("a")}, bound: 1,
+		},
 		"a pod that failed and is gone is still missing": {
 			steps: []step{tiers, create("a", labelled("tier", "db"), failed), create("b", labelled("tier", "db")), remove("a"), ready("b")}, wantEarly: true,
 		},

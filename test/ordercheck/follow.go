@@ -12,7 +12,7 @@ func (v *version) followPod(was *podFacts, w *world, e event) {
 		if e.pod.failed && e.pod.owner.uid == "" {
 			v.knew.Insert(e.pod.uid)
 		}
-		if len(w.in(e.pod.Namespace).lost) > 0 || was != nil && was.failed {
+		if ns := w.in(e.pod.Namespace); len(ns.lost) > 0 || ns.found || was != nil && was.failed {
 			touched = touched.Union(v.bySelector()) // one of the lost may have a successor, or be one more
 		}
 		v.displace(e.pod.NamespacedName)

@@ -100,6 +100,8 @@ func (ns *namespace) losePod(p *podFacts) {
 
 // findPod ends what a pod succeeds.
 func (ns *namespace) findPod(p *podFacts) {
+	before := len(ns.lost)
+	defer func() { ns.found = len(ns.lost) < before }()
 	ns.lost = slices.DeleteFunc(ns.lost, func(l *lost) bool { return l.pod && l.Name == p.Name && (l.uid != p.uid || !p.terminating) })
 }
 

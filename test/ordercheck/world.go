@@ -37,6 +37,7 @@ type namespace struct {
 	// unfinished is, by the UID of a CronJob that still has Jobs, when the newest of its Jobs was created that went before it was complete.
 	unfinished map[types.UID]time.Time
 	lost       []*lost // what failed, is gone, and has no successor yet
+	found      bool    // the last pod that came was such a successor
 	// replaced are Jobs that are still there after a younger one of their CronJob has gone.
 	replaced sets.Set[types.UID]
 }
