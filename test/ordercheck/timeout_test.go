@@ -33,6 +33,16 @@ func TestJudgeKnowsThatWhatWasReadyHasNoTimeOut(t *testing.T) {
 		"its node may go on later": {
 			steps: []step{nodes, ready("csi"), passing(over), unready("csi"), passing(over), app}, wantBindings: 2,
 		},
+		"the time of a driver runs from when there was the sequence, not from when there is the driver": {
+			steps: []step{node("node-1"), order("s", perNode, tier("csi", goesOn), named("app")), passing(6 * time.Second),
+				daemonSet("csi", "csi", 1), create("csi", labelled("tier", "csi"), of("csi"), at("node-1")), passing(5 * time.Second), app},
+			wantBindings: 2,
+		},
+		"its time is not over yet": {
+			steps: []step{node("node-1"), order("s", perNode, tier("csi", goesOn), named("app")), passing(6 * time.Second),
+				daemonSet("csi", "csi", 1), create("csi", labelled("tier", "csi"), of("csi"), at("node-1")), passing(3 * time.Second), app},
+			wantEarly: []string{"shop/app"}, wantBindings: 2,
+		},
 		"a group that breaks before an edit of a later one": {
 			steps:     []step{tiers, brokeNow, reorder("s", continuously, tier("db", goesOn), named("app"), named("tail")), app},
 			wantEarly: []string{"shop/app"}, wantBindings: 1,

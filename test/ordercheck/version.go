@@ -214,7 +214,7 @@ func (v *version) domainOn(node string, old *version, w *world, e event) *domain
 func (v *version) weighAllOn(node string, d *domain, w *world, e event, says newsFor) {
 	d.settle(e.arrived)
 	if facts := w.nodes[node]; facts != nil {
-		d.releaseRoots(func(g int) time.Time { return v.firstReleaseOn(facts, g, w) })
+		d.releaseRoots(func(int) time.Time { return v.firstReleaseOn(facts) })
 	}
 	for g := range v.groups {
 		d.update(g, v.weighOn(node, g, w), e, says(g))

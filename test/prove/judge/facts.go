@@ -221,9 +221,11 @@ func (f *facts) addStatefulSet(s *appsv1.StatefulSet) {
 	f.add("StatefulSet", s, &s.Spec.Template, settled, false)
 }
 
+// addDaemonSet adds a DaemonSet. One that wants no pod, because no node is ready for it or none exists that it selects, satisfies nobody. No
+// taint of a world lasts that would keep it from all nodes that it selects.
 func (f *facts) addDaemonSet(d *appsv1.DaemonSet) {
 	want, status := d.Status.DesiredNumberScheduled, d.Status
-	settled := status.ObservedGeneration == d.Generation && status.NumberReady == want && status.UpdatedNumberScheduled == want &&
+	settled := want > 0 && status.ObservedGeneration == d.Generation && status.NumberReady == want && status.UpdatedNumberScheduled == want &&
 		status.CurrentNumberScheduled == want
 	f.add("DaemonSet", d, &d.Spec.Template, settled, false)
 }

@@ -29,7 +29,7 @@ var ourKinds = []schema.GroupVersionKind{
 }
 
 // volatile are the fields of a status that no two runs have alike. So are times.
-var volatile = []string{"uid", "discardedJob", "usedSeconds", "generation", "message", "hash", "templateHash"}
+var volatile = []string{"uid", "observedUID", "discardedJob", "usedSeconds", "generation", "message", "hash", "templateHash"}
 
 // state returns all there is in the namespace, a line each, in order, without what no two runs have alike: times, names that
 // were made up, and numbers of versions.

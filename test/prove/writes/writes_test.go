@@ -26,7 +26,7 @@ func TestAWriteThatNobodyListedIsFound(t *testing.T) {
 
 func TestAStatusWithoutWhatNoTwoRunsHaveAlike(t *testing.T) {
 	var status any
-	require.NoError(t, json.Unmarshal([]byte(`{"phase":"Completed","observedGeneration":3,"message":"m","groups":[{"ready":2,
+	require.NoError(t, json.Unmarshal([]byte(`{"phase":"Completed","observedGeneration":3,"observedUID":"u","message":"m","groups":[{"ready":2,
 		"passedAt":"2026-01-02T03:04:05Z","hash":"h"}],"passes":{"h":{"uid":"u","at":"2026-01-02T03:04:05Z"}},"conditions":[{"type":"Ready","lastTransitionTime":"2026-01-02T03:04:05Z"}]}`), &status))
 	content, err := json.Marshal(stable(status))
 	require.NoError(t, err)
