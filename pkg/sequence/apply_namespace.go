@@ -109,15 +109,3 @@ func (k *knowledge) changeGroupsIn(s *sequence, name string, groups spec.GroupSe
 	}
 	k.forgetIfEmpty(name)
 }
-
-// markGroupsIn marks for re-evaluation the groups that have members in a namespace from now on, or have none there any more.
-func (s *sequence) markGroupsIn(before, after spec.GroupSet, tx *transaction) {
-	for _, d := range s.domains {
-		for _, state := range d.groupStates {
-			if before.Has(state.group) != after.Has(state.group) {
-				state.dirty = true
-				tx.markDirty(d)
-			}
-		}
-	}
-}

@@ -116,16 +116,3 @@ func (k *knowledge) reportTrouble(before, now *node, tx *transaction) {
 		}
 	}
 }
-
-// setNode makes the node that of the domain, or none. Which members count as done may depend on when it was created.
-func (d *domain) setNode(n *node, tx *transaction) {
-	before := d.node
-	d.node = n
-	d.noteConditions(before)
-	for _, state := range d.groupStates {
-		state.dirty = true
-		for p := range state.members {
-			tx.mark(member{p, d, state.group})
-		}
-	}
-}

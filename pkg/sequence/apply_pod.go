@@ -63,28 +63,6 @@ func (k *knowledge) applyPod(view *pod, tx *transaction) {
 	}
 }
 
-// reachesTheSame reports whether another version of the pod has reached the same, where the groups that count it ask for what CountsAs
-// does not compare.
-func (p *pod) reachesTheSame(view *pod) bool {
-	for _, m := range p.memberships() {
-		at := member{p, m.sequence.domainOf(p), m.group}
-		for i := range at.groups().All() {
-			required := m.sequence.groups[i].requirement()
-			if !required.IsCommon() && p.Reached(required) != view.Reached(required) {
-				return false
-			}
-		}
-	}
-	return true
-}
-
-// markDirty marks for re-evaluation the domains that count the pod.
-func (p *pod) markDirty(tx *transaction) {
-	for _, m := range p.memberships() {
-		tx.markDirty(m.sequence.domainOf(p))
-	}
-}
-
 func (k *knowledge) removePod(namespace, name string, uid types.UID, tx *transaction) {
 	k.unseen.take(uid)
 	ns := k.namespaces[namespace]

@@ -75,42 +75,6 @@ func (k *knowledge) applyWorkload(view *workload, tx *transaction) {
 	markPods(k.workloads.podsOf(view), tx)
 }
 
-// refresh enters facts that leave the pods where they are counted.
-func (all *workloads) refresh(w, view *workload, tx *transaction) {
-	completed, isDueOtherwise := view.Complete && !w.Complete, view.Generation != w.Generation || view.IsGoing(false) != w.IsGoing(false)
-	demands, superseded, onNode, hashes, replaced := w.demands, w.Superseded, w.onNode, w.NewestHashes, w.replaced
-	revision, allCurrent, leavesOld := w.Revision, w.AllCurrent, w.LeavesOldPods()
-	*w = *view // whether its namespace goes has been entered into the view
-	w.demands, w.Superseded, w.onNode, w.NewestHashes, w.replaced = demands, superseded, onNode, hashes, replaced
-	if w.Kind == inventory.KindDeployment {
-		w.Revision = revision
-	}
-	if w.Revision != revision || w.AllCurrent != allCurrent || w.LeavesOldPods() != leavesOld {
-		markPods(all.podsOf(w), tx)
-	}
-	all.settleRevisions(w, tx)
-	for _, demand := range w.demands {
-		if isDueOtherwise && demand.sequence.PerNode {
-			demand.markOnNodes(tx)
-		}
-		demand.countNames()
-		demand.update(completed, tx)
-	}
-}
-
-// setNamespaceGoing enters whether the namespace of workloads is being deleted.
-func (all *workloads) setNamespaceGoing(namespace string, going bool, tx *transaction) {
-	for w := range all.byNamespace[namespace] {
-		w.NamespaceGoing = going
-		for _, demand := range w.demands {
-			if demand.sequence.PerNode {
-				demand.markOnNodes(tx)
-			}
-			demand.update(false, tx)
-		}
-	}
-}
-
 // removeWorkload takes out a workload that was deleted.
 func (k *knowledge) removeWorkload(uid types.UID, tx *transaction) {
 	w := k.workloads.byUID[uid]
@@ -137,14 +101,23 @@ func (k *knowledge) removeFromWorkloads(w *workload, tx *transaction) {
 	}
 }
 
-func (all *workloads) remove(uid types.UID, tx *transaction) {
-	w := all.byUID[uid]
-	if w == nil {
+// A pod of a hook that no order concerns says so by its own annotations, or the Job that owns it does. The engine may come to know the pod
+// before it knows that Job. Until then the pod is a member of groups like any other, so that it waits rather than starts too early.
+
+// reviewHook enters the pods of a Job anew that has become a hook, or is none any more.
+func (k *knowledge) reviewHook(w *workload, tx *transaction) {
+	ns := k.namespaces[w.Namespace]
+	if ns == nil {
 		return
 	}
-	all.noteUnfinished(w)
-	markPods(all.podsOf(w), tx)
-	all.removeFromSequences(w, tx)
-	all.forgetWorkload(w)
-	all.settleRevisions(w, tx)
+	for _, p := range ns.pods {
+		if p.OwnerUID != w.UID || p.OfHook == k.workloads.isOfHook(p.Pod) {
+			continue
+		}
+		facts := *p.Pod
+		facts.OfHook = !facts.OfHook
+		p.markDirty(tx)
+		k.update(ns, p, withFacts(facts), true, tx)
+		tx.entered = append(tx.entered, p)
+	}
 }

@@ -23,25 +23,6 @@ type Circle struct {
 	Others []types.NamespacedName
 }
 
-// Circle returns a circle through a sequence of scope Cluster. It is not a part of the report, because an event of any sequence of a circle
-// may open or close it: whoever tells people tells the others, too.
-func (e *Engine) Circle(key types.NamespacedName) Circle {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-
-	s := e.sequences[key]
-	if s == nil || s.PerNode || s.refused() {
-		return Circle{}
-	}
-	search := circleSearch{knowledge: e.knowledge, pods: mostPodsInCircles}
-	for i := range s.nodeless.Current().All() {
-		if steps := search.from(groupInSequence{s, i}); len(steps) > 0 {
-			return circleOf(steps)
-		}
-	}
-	return Circle{}
-}
-
 // mostPodsInCircles bounds how many pods are looked at for one answer: a ClusterPodSequence may lead to all pods of the cluster.
 const mostPodsInCircles = 10_000
 

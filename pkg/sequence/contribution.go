@@ -1,17 +1,60 @@
 package sequence
 
 import (
-	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
-	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/progress"
 	"example.com/podsequence/pkg/sequence/readiness"
 	"example.com/podsequence/pkg/sequence/spec"
 )
+
+// groupState counts one group in one domain.
+type groupState struct {
+	group   int
+	members map[*pod]contribution            // its members, with what each adds to the sums
+	named   map[*pod]contribution            // the same of pods that it names and that belong to an earlier group
+	trials  map[*pod]*progress.Alarm[member] // of pods that are Ready and do not count as ready yet
+
+	// sums and demands are what the rules of readiness look at.
+	sums    readiness.Members
+	demands readiness.Demands
+
+	othersSatisfied   bool // of the group that has the rest: those before it are satisfied or skipped
+	satisfied         bool
+	unsatisfiedBefore bool      // it was not satisfied under the spec before, and has not been looked at since
+	since             time.Time // when it became satisfied; zero while it is not
+	dirty             bool      // its sums changed in this transaction
+	turned            time.Time // the latest ready time of pods that turned ready in this transaction
+
+	// enough reports that by since as many pods were ready as are required. That more turn ready does not change this. Else all members must
+	// be looked at to find out.
+	enough   bool
+	required int
+}
+
+// emptyGroupState is what peek returns for a group without state. It is never written to.
+var emptyGroupState = &groupState{}
+
+// contribution is what a pod adds to the sums of a group that counts it.
+type contribution struct {
+	// since is since when the pod counts as ready in the group, or from when it will; zero if it is not Ready, and if nobody says.
+	since inventory.Timestamp
+	// demand is that of the pod's owner; nil if the pod does not count for it, as one of an older revision. If it is that of a later group,
+	// the pod is one that this group need not expect.
+	demand *demand
+	readiness.Member
+	// ready reports that the pod counts as ready in the group. timed reports that it does, or will, only because it stays Ready for a
+	// while, see readiness.MinReady.
+	ready, timed bool
+}
+
+// member is a pod in its group in a domain.
+type member struct {
+	pod    *pod
+	domain *domain
+	group  int
+}
 
 // An event changes facts only, and marks the pods and the demands that count by them. What each of these adds to the sums of groups is
 // worked out from the facts when the transaction is settled, and then takes the place of what it added before: nobody has to know what
@@ -31,101 +74,12 @@ func (at member) groups() spec.GroupSet {
 	return set
 }
 
-// contribution works out what the member adds to a group, which is its own or one that names it.
-func (all *workloads) contribution(at member, group int) contribution {
-	p, d, s := at.pod, at.domain, at.domain.sequence
-	c := d.countsIn(p, group)
-	if required := s.groups[group].requirement(); s.PerNode {
-		c.Member = readiness.OnNode(p.Pod, required, d.nodeCreatedAt())
-	} else {
-		naming := s.Names(p.Namespace)[p.Name]
-		if slices.Contains(naming, group) {
-			c.Member = readiness.Named(p.Pod, required)
-		}
-		if group == at.group {
-			all.contributeToOwn(&c, p, membership{s, group}, len(naming) > 0 && naming[0] == group)
-		}
-	}
-	c.Ready = c.Ready && c.ready
-	return c
-}
-
-// contributeToOwn adds what the member adds to no other group than its own.
-func (all *workloads) contributeToOwn(c *contribution, p *pod, m membership, named bool) {
-	var part *demand
-	owner := all.ownerOf(p)
-	if owner.workload != nil {
-		part = owner.workload.demands[m.sequence]
-	}
-	counts := part != nil && part.workload.IsUpToDate(owner.revision)
-	if counts && part.group > m.group && readiness.IsClaimed(&part.workload.Workload, p.Pod, part.names(), part.group) {
-		c.demand = part
-	}
-	switch readiness.RoleOf(p.Pod, named, part != nil && part.group == m.group, owner.unseen) {
-	case readiness.RoleOwned:
-		if counts && part.workload.Wants(p.Pod) {
-			c.demand = part
-		}
-	case readiness.RoleUnseen:
-		c.Member = readiness.UnseenOwner()
-	case readiness.RoleByItself:
-		c.Member = readiness.ByItself(p.Pod, m.sequence.groups[m.group].requirement(), m.sequence.nodeless.nodeCreatedAt())
-	}
-	c.NodeGone = p.Reached(m.sequence.groups[m.group].requirement()).NodeGone
-}
-
-// join makes the pod a member of its group. before is the same pod as it was, or nil: that it is ready is news only if it was not then.
-func (all *workloads) join(p *pod, m membership, before *pod, tx *transaction) {
-	d := m.sequence.domainOf(p)
-	at := member{p, d, m.group}
-	for i := range at.groups().All() {
-		state, was := d.groupState(i), contribution{}
-		if before != nil {
-			was = d.countsIn(before, i)
-			was.timed = false // it has added nothing yet
-		}
-		if i == m.group {
-			state.members = entered(state.members, p, was)
-		} else {
-			state.named = entered(state.named, p, was)
-		}
-	}
-	tx.mark(at)
-}
-
 func entered(contributions map[*pod]contribution, p *pod, c contribution) map[*pod]contribution {
 	if contributions == nil {
 		contributions = map[*pod]contribution{}
 	}
 	contributions[p] = c
 	return contributions
-}
-
-// leave undoes join. The pod is still as it was when it was last counted.
-func (all *workloads) leave(p *pod, m membership, tx *transaction) {
-	at := member{p, m.sequence.domainOf(p), m.group}
-	for i := range at.groups().All() {
-		state := at.domain.groupState(i)
-		state.put(at, contribution{}, tx)
-		delete(state.members, p)
-		delete(state.named, p)
-	}
-}
-
-// mark marks a member: what it adds to the sums is worked out anew.
-func (tx *transaction) mark(at member) {
-	for i := range at.groups().All() {
-		at.domain.groupState(i)
-	}
-	tx.markDirty(at.domain)
-	tx.counted = append(tx.counted, at)
-}
-
-// mark marks the pod wherever it is a member.
-func (p *pod) mark(tx *transaction) {
-	for _, m := range p.memberships() {
-		tx.mark(member{p, m.sequence.domainOf(p), m.group})
-	}
 }
 
 // put makes what a pod adds take the place of what it added before.
@@ -183,24 +137,6 @@ func markPods(pods []*pod, tx *transaction) {
 	}
 }
 
-// countsIn returns what of its contribution says whether, and since when, a version of a member counts as ready in a group.
-func (d *domain) countsIn(p *pod, group int) (c contribution) {
-	k, g := d.sequence.knowledge, d.sequence.groups[group]
-	reached := p.Reached(g.requirement())
-	if !reached.Done {
-		return c
-	}
-	minReady := readiness.MinReady(p.Pod, g.Group, k.settings.UnprobedReady)
-	if minReady == 0 {
-		c.since, c.ready = reached.Since, true
-		return c
-	}
-	// A time of the API, cut to whole seconds, and so is the sum. Whoever counts from it begins with the next full second, once.
-	c.since, c.timed = inventory.TimestampOf(p.SteadySince().Time().Add(minReady)), true
-	c.ready = !k.now.Before(c.trialEnds())
-	return c
-}
-
 // trialEnds is when a pod counts as ready that must stay Ready for a while.
 func (c contribution) trialEnds() time.Time { return progress.FullSecondAfter(c.since.Time()) }
 
@@ -222,43 +158,10 @@ func (s *groupState) setTrial(at member, c contribution) {
 	trials.Set(alarm, c.trialEnds())
 }
 
-// endTrials counts the members as ready whose time has come.
-func (k *knowledge) endTrials(tx *transaction) {
-	for at := range k.trials.Due(k.now) {
-		tx.mark(at)
-	}
-}
+// Some members count as ready only when they have been Ready for a while without a break, see readiness.MinReady. Until then such a
+// member is on trial in its group, and the sums do not count it as ready. An alarm ends the trial: nothing else happens then.
 
-// trialsOf sums up who is on trial in a group.
-func (d *domain) trialsOf(group int) readiness.Trials {
-	sum := readiness.Trials{Pods: len(d.peek(group).trials)}
-	for p := range d.peek(group).trials {
-		g := d.sequence.groups[group].Group
-		sum.For, sum.Unprobed = readiness.MinReady(p.Pod, g, d.sequence.knowledge.settings.UnprobedReady), g.MinReady == nil
-		break // it is the same for all of them, and there may be many
-	}
-	return sum
-}
+// onTrial reports whether a member is Ready and does not count as ready yet.
+func (s *groupState) onTrial(p *pod) bool { return s.trials[p] != nil }
 
-// MinReady returns how long a pod must have been Ready without a break before it counts as ready in a group; 0 if it counts at once.
-func (c *Config) MinReady(pod *corev1.Pod, group *v1alpha1.PodGroup) time.Duration {
-	facts, g := inventory.ViewPod(pod), spec.Group{Required: group.RequiredStatus, Condition: group.RequiredCondition}
-	if group.MinReadySeconds != nil {
-		minReady := time.Duration(*group.MinReadySeconds) * time.Second
-		g.MinReady = &minReady
-	}
-	return readiness.MinReady(&facts, &g, c.UnprobedReady)
-}
-
-// crashLooping names the members of a passed group that is not ready any more, and whose containers are restarted again and again.
-func (d *domain) crashLooping(group int) (names []string, unprobed bool) {
-	if d.looksSatisfied(group) {
-		return nil, false
-	}
-	for p := range d.peek(group).members {
-		if p.Crashing && !d.isDone(p, group) {
-			names, unprobed = append(names, d.sequence.nameOf(p)), unprobed || p.Unprobed
-		}
-	}
-	return names, unprobed
-}
+func (c *contribution) onTrial() bool { return c.timed && !c.ready }

@@ -1,24 +1,12 @@
 package sequence
 
 import (
-	"strings"
-	"time"
-
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/pkg/sequence/hold"
 	"example.com/podsequence/pkg/sequence/report"
 	"example.com/podsequence/pkg/sequence/spec"
 )
-
-// describeOn says what a node waits for.
-func (s *sequence) describeOn(decision *report.Decision, n *node, now time.Time) {
-	decision.NodeNotReady = !n.NotReady.IsZero()
-	decision.NodeTrouble = report.NodeTrouble(&n.Node)
-	if d := s.domains[n.Name]; d != nil { // else the sequence was replaced since the caller found the node closed
-		d.describe(decision, now)
-	}
-}
 
 // decision says what holds the pod.
 func (k *knowledge) decision(p *pod) (d report.Decision) {
@@ -56,37 +44,4 @@ func (k *knowledge) decision(p *pod) (d report.Decision) {
 		d.Reason = report.HeldUnseen
 	}
 	return d
-}
-
-// describe says what the domain waits for.
-func (d *domain) describe(decision *report.Decision, now time.Time) {
-	waitsFor := d.waitsFor(decision.Group)
-	if waitsFor == 0 {
-		decision.Reason = report.HeldBySuspension
-		return
-	}
-	current := waitsFor.First()
-	decision.Group, decision.Title = current, d.sequence.groups[current].Title
-	for i := range (waitsFor &^ (1 << current)).All() {
-		decision.Others = append(decision.Others, d.sequence.groups[i].Title)
-	}
-	decision.Need = d.need(current)
-	if d.published.failed.Has(current) {
-		if failure := d.failureOfMembers(current); failure != nil {
-			decision.Failure = strings.TrimPrefix(failure.Message, d.where(current).String()+": ")
-		}
-	}
-	switch {
-	case d.Ripe.Has(current):
-		decision.Reason = report.HeldUnrecorded
-	case d.looksSatisfied(current):
-		decision.Reason, decision.Until = report.HeldByWait, d.waitOver(current)
-	case d.timedOut(current, now):
-		decision.Reason = report.HeldByTimeout
-	}
-}
-
-// waitsFor returns the groups that members of a group wait for, as far as they are under way: not those that wait themselves.
-func (d *domain) waitsFor(group int) spec.GroupSet {
-	return d.sequence.groups[group].Awaited & d.Current()
 }

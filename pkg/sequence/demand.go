@@ -7,6 +7,24 @@ import (
 	"example.com/podsequence/pkg/sequence/readiness"
 )
 
+// demand is a workload's part in one group: the group selects its pods by their template.
+type demand struct {
+	workload *workload
+	sequence *sequence
+	group    int
+
+	// done counts its members of the group that the workload owns and that are done, and claimed those that an earlier group has. Both are
+	// of its newest revision only, unless all revisions count.
+	done, claimed int
+	// namedBefore is how many of its pods' names earlier groups list, whether the pods exist or not.
+	namedBefore int
+
+	// entered is what the group state of the group has of it.
+	entered readiness.Demands
+	// counted reports that it will be settled at the end of this transaction, and completed that it is of a Job that completed in it.
+	counted, completed bool
+}
+
 // facts is what the rules of readiness look at.
 func (d *demand) facts() readiness.Demand {
 	w, g := &d.workload.Workload, d.sequence.groups[d.group]
@@ -73,19 +91,6 @@ func (d *demand) waitsForNode() bool {
 	})
 }
 
-// reviewNodeless counts the DaemonSets anew that expect no pod, and to which a node promises something else than before. before and now are
-// nil for a node that does not exist.
-func (all *workloads) reviewNodeless(before, now *node, tx *transaction) {
-	for w := range all.nodeless {
-		if w.prospectOf(before) == w.prospectOf(now) {
-			continue
-		}
-		for _, demand := range w.demands {
-			demand.update(false, tx)
-		}
-	}
-}
-
 // put makes what the demand adds to the sums take the place of what it added before. Nothing else adds or subtracts it. If one more pod
 // is ready, others are needed only of a DaemonSet that has too many, see needed.
 func (d *demand) put(now readiness.Demands) {
@@ -125,43 +130,4 @@ func (d *demand) update(completed bool, tx *transaction) {
 	d.completed = d.completed || completed
 	d.mark(tx)
 	tx.markDirty(d.sequence.nodeless)
-}
-
-// countOnNode keeps count of the pods that a DaemonSet has on a node, whatever their labels: while it has one it makes no
-// other.
-func (all *workloads) countOnNode(p *pod, sign int, tx *transaction) {
-	if !p.Bound() || p.Terminating || p.Failed || p.OwnerUID == "" {
-		return
-	}
-	w := all.byUID[p.OwnerUID]
-	if w == nil || w.Kind != inventory.KindDaemonSet {
-		return
-	}
-	bump(&w.onNode, p.Node, sign)
-	for s, demand := range w.demands {
-		if s.PerNode {
-			tx.markGroupDirty(s.domains[p.Node], demand.group)
-		}
-	}
-}
-
-// removeFromSequences takes the workload out of all sequences.
-func (all *workloads) removeFromSequences(w *workload, tx *transaction) {
-	for _, demand := range w.demands {
-		all.withdrawDemand(demand, tx)
-	}
-}
-
-func (all *workloads) withdrawDemand(demand *demand, tx *transaction) {
-	w, s := demand.workload, demand.sequence
-	delete(w.demands, s)
-	delete(s.groups[demand.group].demands, demand)
-	if !s.PerNode {
-		s.changedAs = inventory.Newest(s.changedAs, tx.version) // what it counts is less from now on
-		s.nodeless.groupState(demand.group)
-		demand.put(readiness.Demands{})
-		tx.markDirty(s.nodeless)
-		return
-	}
-	demand.markOnNodes(tx)
 }

@@ -1,58 +1,59 @@
 package sequence
 
 import (
+	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/progress"
 	"example.com/podsequence/pkg/sequence/readiness"
 	"example.com/podsequence/pkg/sequence/report"
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
-// isOpen reports whether a node is open to pods of the group.
-func (s *sequence) isOpen(name string, group int) bool {
-	d := s.domains[name]
-	return d != nil && d.standing().isOpen(group)
+// standing is how far a sequence is in one domain. A node is open to a group if the sequence has released the group there.
+type standing struct {
+	// passed are the groups that nothing waits for any more.
+	passed spec.GroupSet
+	// released are the groups whose pods may be scheduled there.
+	released spec.GroupSet
+	// known reports that the node is known. On one that is not known nothing is open.
+	known bool
 }
 
-// releasedAtFirst returns the groups that had been released as soon as there was the sequence, so that a suspension does not hold them.
-func (s *sequence) releasedAtFirst() spec.GroupSet {
-	if s.firstReleased {
-		return spec.Before(1)
-	}
-	return 0
+// domain is where the groups of a sequence are passed in order: the whole cluster, or one node.
+type domain struct {
+	sequence *sequence
+	name     string // of the node; empty for the cluster, and for what is not bound yet
+	node     *node  // nil for the cluster, and while the node is not known
+
+	// groupStates are those of the groups that have or had something here, in order; of scope Cluster all. See find and peek.
+	groupStates []*groupState
+	// progress is how far the sequence is here.
+	progress.State
+	// alarm is set to when time alone will change something.
+	alarm progress.Alarm[*domain]
+
+	evaluated bool            // it has been settled at least once
+	dirty     bool            // it will be settled at the end of this transaction
+	published publishedDomain // when it was last settled; guarded by the sequence's domainsMu
 }
 
-// noteFirstReleased notes that status has come to say that the first group had been released.
-func (s *sequence) noteFirstReleased(tx *transaction) {
-	if s.Suspended {
-		for _, d := range s.domains {
-			tx.markDirty(d)
-		}
-	}
-	s.firstReleased = true
-}
-
-// domainAt is the domain of a node, or of what is not bound or of scope Cluster. It is made if there is none yet.
-func (s *sequence) domainAt(name string) *domain {
-	if d := s.domains[name]; d != nil {
-		return d
-	}
-	d := &domain{sequence: s, name: name, node: s.knowledge.nodes.byName[name]}
-	d.alarm.Owner = d
-	for i, g := range s.groups {
-		if !s.PerNode || (g.OnEveryNode && d.isNode()) {
-			d.groupState(i)
-		}
-	}
-	s.domainsMu.Lock()
-	defer s.domainsMu.Unlock()
-	if s.domains[name] = d; !d.isNode() {
-		s.nodeless = d
-	}
-	return d
+// publishedDomain is how far a domain was when it was last published.
+type publishedDomain struct {
+	standing
+	node *node // nil in the cluster, and while the node is not known
+	// ripe are the groups whose pass is to be recorded.
+	ripe spec.GroupSet
+	// failed are the groups under way of which members failed.
+	failed spec.GroupSet
+	// lost is when a group was last lost, see lastLost.
+	lost inventory.Timestamp
+	// unpublished marks the domains of a sequence that is new, or new in this form.
+	unpublished bool
 }
 
 // restoreFromRecord creates the state of the current group if it needs no pods, so that it takes from the record since when the group is
@@ -68,14 +69,6 @@ func (d *domain) restoreFromRecord(record *v1alpha1.NodeStatus) {
 // isGone reports whether the domain is of a node that is not known, and has nothing of the sequence.
 func (d *domain) isGone() bool {
 	return d.isNode() && d.node == nil && !slices.ContainsFunc(d.groupStates, func(state *groupState) bool { return len(state.members) > 0 })
-}
-
-// domainOf is the domain in which the pod counts.
-func (s *sequence) domainOf(p *pod) *domain {
-	if s.PerNode && p.Bound() {
-		return s.domainAt(p.Node)
-	}
-	return s.nodeless
 }
 
 // isNode reports whether the domain is that of a node.
@@ -168,14 +161,6 @@ func (d *domain) where(i int) report.Where {
 	return report.Where{Index: i, Groups: len(d.sequence.groups), Title: d.sequence.groups[i].Title, Node: d.name}
 }
 
-// Some members count as ready only when they have been Ready for a while without a break, see readiness.MinReady. Until then such a
-// member is on trial in its group, and the sums do not count it as ready. An alarm ends the trial: nothing else happens then.
-
-// onTrial reports whether a member is Ready and does not count as ready yet.
-func (s *groupState) onTrial(p *pod) bool { return s.trials[p] != nil }
-
-func (c *contribution) onTrial() bool { return c.timed && !c.ready }
-
 // isDone reports whether a member has reached what its group requires.
 func (d *domain) isDone(p *pod, group int) bool {
 	return readiness.IsDone(p.Pod, d.sequence.groups[group].requirement(), d.nodeCreatedAt()) && !d.peek(group).onTrial(p)
@@ -196,26 +181,406 @@ func (d *domain) groupState(group int) *groupState {
 	return state
 }
 
-// markGroupDirty marks the group for re-evaluation.
-func (tx *transaction) markGroupDirty(d *domain, group int) {
-	if d != nil {
-		d.groupState(group)
-		tx.markDirty(d)
+// markCompleted marks for re-evaluation the groups that are complete now and were not before, as far as they are not satisfied. It reports
+// whether there are any.
+func (d *domain) markCompleted(before spec.GroupSet) (any bool) {
+	for i := range (d.Completed &^ before).All() {
+		if !d.looksSatisfied(i) {
+			d.groupState(i)
+			any = true
+		}
+	}
+	return any
+}
+
+// reset forgets what the domain came to before its node was known: it was another node, or the order of events.
+func (d *domain) reset() {
+	d.State, d.evaluated = progress.State{Reached: d.Reached, Released: d.Released}, false
+	for _, state := range d.groupStates {
+		state.satisfied, state.unsatisfiedBefore = false, false
+		state.since, state.turned = time.Time{}, time.Time{}
 	}
 }
 
-// markObjects marks for re-evaluation the groups of whose objects something else is recorded than was. If they are satisfied before and
-// after, the new times show whether they were not meanwhile.
-func (s *sequence) markObjects(changed spec.GroupSet, tx *transaction) {
-	if changed == 0 {
-		return
-	}
-	for _, d := range s.domains {
-		for i := range changed.All() {
-			if state := d.find(i); state != nil {
-				state.dirty, state.turned = true, latest(state.turned, s.groups[i].objects.Since())
-			}
+// inheritProgress takes over what the domain of an earlier spec of the same object came to, as far as groups are defined the same.
+func (d *domain) inheritProgress(old *domain, same spec.Same) {
+	s := d.sequence
+	remembers := s.PerNode || s.DryRunRequested && old.sequence.DryRunRequested // elsewhere status does
+	if !s.Continuous && !old.sequence.Continuous && remembers {
+		for i := range (same.Set(old.Passed) &^ d.Passed).All() {
+			d.Pass(i, old.PassedAt(same[i]))
 		}
-		tx.markDirty(d)
+	}
+	for i, earlier := range same {
+		if earlier < 0 {
+			continue
+		}
+		if before := old.find(earlier); before != nil && before.satisfied {
+			state := d.groupState(i)
+			state.satisfied, state.since = true, before.since
+		} else if state := d.find(i); state != nil && old.evaluated {
+			state.unsatisfiedBefore = !old.looksSatisfied(earlier)
+		}
+	}
+	d.Once |= same.Set(old.Once)
+	for i, earlier := range same {
+		switch {
+		case earlier < 0 || old.LostAt(earlier).IsZero():
+		case s.Continuous:
+			d.Lose(i, old.LostAt(earlier))
+		default:
+			d.Once.Add(i) // it was satisfied since it was released, which counts from now on
+		}
+	}
+	d.Completed |= same.Set(old.Completed)
+	d.Reopened |= same.Set(old.Reopened)
+	d.ReleasedBefore |= same.Set(old.ReleasedBefore) // for a suspension, by this edit or by the next one in the same step
+}
+
+// setNode makes the node that of the domain, or none. Which members count as done may depend on when it was created.
+func (d *domain) setNode(n *node, tx *transaction) {
+	before := d.node
+	d.node = n
+	d.noteConditions(before)
+	for _, state := range d.groupStates {
+		state.dirty = true
+		for p := range state.members {
+			tx.mark(member{p, d, state.group})
+		}
 	}
 }
+
+// countsIn returns what of its contribution says whether, and since when, a version of a member counts as ready in a group.
+func (d *domain) countsIn(p *pod, group int) (c contribution) {
+	k, g := d.sequence.knowledge, d.sequence.groups[group]
+	reached := p.Reached(g.requirement())
+	if !reached.Done {
+		return c
+	}
+	minReady := readiness.MinReady(p.Pod, g.Group, k.settings.UnprobedReady)
+	if minReady == 0 {
+		c.since, c.ready = reached.Since, true
+		return c
+	}
+	// A time of the API, cut to whole seconds, and so is the sum. Whoever counts from it begins with the next full second, once.
+	c.since, c.timed = inventory.TimestampOf(p.SteadySince().Time().Add(minReady)), true
+	c.ready = !k.now.Before(c.trialEnds())
+	return c
+}
+
+// trialsOf sums up who is on trial in a group.
+func (d *domain) trialsOf(group int) readiness.Trials {
+	sum := readiness.Trials{Pods: len(d.peek(group).trials)}
+	for p := range d.peek(group).trials {
+		g := d.sequence.groups[group].Group
+		sum.For, sum.Unprobed = readiness.MinReady(p.Pod, g, d.sequence.knowledge.settings.UnprobedReady), g.MinReady == nil
+		break // it is the same for all of them, and there may be many
+	}
+	return sum
+}
+
+// crashLooping names the members of a passed group that is not ready any more, and whose containers are restarted again and again.
+func (d *domain) crashLooping(group int) (names []string, unprobed bool) {
+	if d.looksSatisfied(group) {
+		return nil, false
+	}
+	for p := range d.peek(group).members {
+		if p.Crashing && !d.isDone(p, group) {
+			names, unprobed = append(names, d.sequence.nameOf(p)), unprobed || p.Unprobed
+		}
+	}
+	return names, unprobed
+}
+
+// describe says what the domain waits for.
+func (d *domain) describe(decision *report.Decision, now time.Time) {
+	waitsFor := d.waitsFor(decision.Group)
+	if waitsFor == 0 {
+		decision.Reason = report.HeldBySuspension
+		return
+	}
+	current := waitsFor.First()
+	decision.Group, decision.Title = current, d.sequence.groups[current].Title
+	for i := range (waitsFor &^ (1 << current)).All() {
+		decision.Others = append(decision.Others, d.sequence.groups[i].Title)
+	}
+	decision.Need = d.need(current)
+	if d.published.failed.Has(current) {
+		if failure := d.failureOfMembers(current); failure != nil {
+			decision.Failure = strings.TrimPrefix(failure.Message, d.where(current).String()+": ")
+		}
+	}
+	switch {
+	case d.Ripe.Has(current):
+		decision.Reason = report.HeldUnrecorded
+	case d.looksSatisfied(current):
+		decision.Reason, decision.Until = report.HeldByWait, d.waitOver(current)
+	case d.timedOut(current, now):
+		decision.Reason = report.HeldByTimeout
+	}
+}
+
+// waitsFor returns the groups that members of a group wait for, as far as they are under way: not those that wait themselves.
+func (d *domain) waitsFor(group int) spec.GroupSet {
+	return d.sequence.groups[group].Awaited & d.Current()
+}
+
+// lastLost is when a group of the domain was last lost that was satisfied before; zero if all are satisfied again.
+func (d *domain) lastLost() (at time.Time) {
+	for i := range d.sequence.groups {
+		at = latest(at, d.LostAt(i))
+	}
+	return at
+}
+
+// facts are what the rules of readiness look at.
+func (d *domain) facts(i int) readiness.Group {
+	g, state := d.sequence.groups[i], d.peek(i)
+	facts := readiness.Group{Group: g.Group, Members: &state.sums, Demands: &state.demands, Objects: g.objects, OnNode: d.isNode()}
+	if facts.OnNode {
+		facts.MissingOnNode, facts.GoingOnNode = d.missing(g)
+		facts.Unmet = d.unmet(g)
+	} else if d.sequence.mayHaveFailures() {
+		facts.Lost = d.sequence.lost(i)
+	}
+	facts.OthersSatisfied = state.othersSatisfied
+	facts.Finished = d.Completed.Has(i) && !d.isUnfinished(i)
+	return facts
+}
+
+// need works out what the group waits for in this domain.
+func (d *domain) need(i int) readiness.Need {
+	facts := d.facts(i)
+	need := facts.Need()
+	if need.Lost > 0 {
+		need.Lost = len(d.lostIn(i)) // of the others it is said what makes up for them
+	}
+	need.Trials = d.trialsOf(i)
+	if need.Unmet != 0 && d.node != nil {
+		need.Lacks = readiness.UnmetText(d.sequence.groups[i].NodeConditions, &d.node.Node)
+	}
+	return need
+}
+
+// evaluate works out anew the groups that the transaction may have changed. It must come before advance.
+func (d *domain) evaluate(k *knowledge) {
+	othersSatisfied := true
+	for _, state := range d.groupStates {
+		g := d.sequence.groups[state.group]
+		if g.IsRest && state.othersSatisfied != othersSatisfied {
+			state.othersSatisfied, state.dirty = othersSatisfied, true
+		}
+		if !d.evaluated || state.dirty {
+			d.evaluateGroup(state, k.now)
+		}
+		othersSatisfied = othersSatisfied && (state.satisfied || g.Skip)
+	}
+	d.evaluated = true
+}
+
+// evaluateGroup works out, from facts alone, what the group needs, whether it has that, and since when.
+func (d *domain) evaluateGroup(state *groupState, now time.Time) {
+	g, facts := d.sequence.groups[state.group], d.facts(state.group)
+	if g.watchedSince.IsZero() {
+		g.watchedSince = now.Truncate(time.Second)
+	}
+	need := facts.Need()
+	since := readiness.SinceFacts{
+		Satisfied: !d.sequence.refused() && facts.IsSatisfied(need), Waits: g.Wait > 0,
+		FirstLook: !d.evaluated && state.since.IsZero() && !state.unsatisfiedBefore,
+		Before:    state.satisfied, SinceBefore: state.since, Turned: state.turned, Now: now,
+	}
+	if since.FirstLook {
+		since.Recorded, since.IsRecorded = d.recordedSince(state.group)
+		since.RecordedAt = spec.WrittenAt(d.sequence.object)
+	}
+	state.enough = state.enough && since.Before && since.Satisfied && need.Required == state.required
+	pods := time.Time{}
+	state.since = since.Since(func() time.Time {
+		if !state.enough {
+			pods = d.podsReadySince(state.group)
+		}
+		return latest(pods, latest(g.objects.Since(), d.conditionsSince(state.group)))
+	})
+	state.enough = state.enough || (!pods.IsZero() && !pods.After(state.since))
+	state.satisfied, state.required = since.Satisfied, need.Required
+	state.unsatisfiedBefore, state.dirty, state.turned = false, false, time.Time{}
+}
+
+// recordedSince is since when the group is satisfied as status says; zero if it says that the group is not. It is not known if
+// status does not speak of the group as it is defined now. Of a node it speaks of one group.
+func (d *domain) recordedSince(i int) (since time.Time, known bool) {
+	since, known = d.recordedSatisfiedAt(i)
+	if g := d.sequence.groups[i]; since.IsZero() && g.WithoutMembers && len(g.NodeConditions) == 0 {
+		return time.Time{}, false // the same status says since when its objects are ready
+	}
+	return since, known
+}
+
+// recordedSatisfiedAt returns what status says of any group: recordedSince, also where the objects of the group say it themselves.
+func (d *domain) recordedSatisfiedAt(i int) (since time.Time, known bool) {
+	record := d.sequence.record(i)
+	if !d.isNode() {
+		return timeOf(record.SatisfiedAt), record.Hash != ""
+	}
+	node := d.sequence.nodeRecords[d.name]
+	if node == nil || record.Hash == "" {
+		return time.Time{}, false
+	}
+	switch index := d.sequence.recordIndex(i); {
+	case index < int(node.CurrentIndex):
+		return time.Time{}, false
+	case index > int(node.CurrentIndex):
+		return time.Time{}, true
+	}
+	if since = timeOf(node.SatisfiedAt); !since.IsZero() && since.Before(d.nodeCreatedAt()) {
+		return time.Time{}, false // it speaks of another node of this name
+	}
+	return since, true
+}
+
+// podsReadySince is when the last of the pods that the group needs turned ready, as they themselves say; zero if it needs none. Of each
+// workload only as many pods count as are needed of it. It takes a look at all members, so it is only asked where it matters.
+func (d *domain) podsReadySince(i int) time.Time {
+	g, state := d.sequence.groups[i], d.peek(i)
+	times, surplus := make([]inventory.Timestamp, 0, len(state.members)), map[*demand][]inventory.Timestamp{}
+	for _, counted := range []map[*pod]contribution{state.members, state.named} {
+		for _, c := range counted {
+			part := c.demand
+			owned := c.ready && part != nil && part.group == i && !part.workload.Complete
+			switch {
+			case c.Ready, owned && part.done <= part.entered.Need:
+				times = append(times, c.since)
+			case owned:
+				surplus[part] = append(surplus[part], c.since)
+			}
+		}
+	}
+	for part, ready := range surplus {
+		times = append(times, part.needed(ready)...)
+	}
+	more := map[inventory.Timestamp]int{} // pods of complete Jobs, beside one of each: nobody keeps them
+	for part := range g.demands {
+		if at := inventory.TimestampOf(part.workload.CompletedAt); part.workload.Complete && part.entered.Need > 0 {
+			times, more[at] = append(times, at), more[at]+part.entered.Need-1
+		}
+	}
+	last, needed := inventory.Timestamp(0), math.MaxInt
+	if g.MinAvailable != nil {
+		needed = max(d.need(i).Required, 1)
+		slices.Sort(times)
+	}
+	for _, at := range times {
+		last = max(last, at)
+		if needed -= 1 + more[at]; needed <= 0 {
+			break
+		}
+		delete(more, at)
+	}
+	return last.Time()
+}
+
+// progressFacts are what the rules of progress look at.
+func (d *domain) progressFacts() progress.Domain {
+	s := d.sequence
+	return progress.Domain{
+		Sequence: s.Sequence, Facts: d, Refused: s.refused(), OnNode: d.isNode(), Known: d.node != nil, ReleasedAtFirst: s.releasedAtFirst(),
+	}
+}
+
+// Readiness returns how far a group is by itself.
+func (d *domain) Readiness(i int) progress.Readiness {
+	return progress.Readiness{
+		Elsewhere: !d.applies(d.sequence.groups[i]), NeedsNothing: d.needsNothing(i), Satisfied: d.looksSatisfied(i), Since: d.since(i),
+		Unfinished: d.Completed.Has(i) && d.isUnfinished(i),
+	}
+}
+
+// IsAbsent reports whether nothing of a group is on the node or due there.
+func (d *domain) IsAbsent(i int) bool {
+	facts := d.facts(i)
+	return facts.Need().Expected == 0 && !d.sequence.groups[i].OnEveryNode
+}
+
+// isUnfinished reports whether something of a group is there that has not completed, or failed and is gone.
+func (d *domain) isUnfinished(i int) bool {
+	g, state := d.sequence.groups[i], d.peek(i)
+	if state.demands.Short > 0 || state.demands.Unobserved > 0 || len(d.sequence.failuresIn(i)) > 0 {
+		return true
+	}
+	if g.Selector != nil && state.sums.Unseen == 0 {
+		return state.sums.Ready < state.sums.Expected
+	}
+	for _, counted := range []map[*pod]contribution{state.members, state.named} { // few by name, and of unknown owners only for a moment
+		for p, c := range counted {
+			if (g.Selector == nil || c.Expected) && !p.Reached(g.requirement()).Done {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Recorded returns what status says of a group.
+func (d *domain) Recorded(i int) v1alpha1.GroupStatus { return d.sequence.record(i) }
+
+// RecordedPass returns the pass of a group that status records.
+func (d *domain) RecordedPass(i int) (pass v1alpha1.GroupPass, recorded bool) {
+	return d.sequence.PassIn(&d.sequence.object.Status, i)
+}
+
+// Origin returns what says since when a group can have been released.
+func (d *domain) Origin(i int) progress.Origin {
+	s, g := d.sequence, d.sequence.groups[i]
+	return progress.Origin{Created: s.created, Edited: g.editedAt, Resumed: latest(s.resumedSeen, s.resumedAt()), Watched: d.watchedSince(i)}
+}
+
+// deadline, timedOut and releasedAt answer for a group as progress does.
+func (d *domain) deadline(i int) time.Time { return d.Deadline(d.progressFacts(), i) }
+
+func (d *domain) timedOut(i int, now time.Time) bool {
+	return d.sequence.groups[i].Timeout > 0 && d.TimedOut(d.progressFacts(), i, now)
+}
+
+func (d *domain) releasedAt(i int) time.Time { return d.ReleasedAt(d.progressFacts(), i) }
+
+// publish publishes how far the domain is, and returns what was published before.
+func (d *domain) publish() (before publishedDomain) {
+	d.sequence.domainsMu.Lock()
+	defer d.sequence.domainsMu.Unlock()
+	before, d.published = d.published, d.toPublish()
+	return before
+}
+
+func (d *domain) toPublish() publishedDomain {
+	return publishedDomain{
+		standing: d.standing(), node: d.node, ripe: d.Ripe, failed: d.failedGroups(),
+		lost: inventory.TimestampOf(d.lastLost()),
+	}
+}
+
+// heldFor counts the pods of a namespace that wait for a group.
+func (d *domain) heldFor(group int, namespace string) (held int) {
+	for j, g := range d.sequence.groups {
+		if !g.Awaited.Has(group) || d.Released.Has(j) {
+			continue
+		}
+		for p := range d.peek(j).members {
+			if p.Namespace == namespace && !p.Bound() {
+				held++
+			}
+		}
+	}
+	return held
+}
+
+// open returns the groups to which the node with this standing is open.
+func (s standing) open() spec.GroupSet {
+	if !s.known {
+		return 0
+	}
+	return s.released
+}
+
+// isOpen reports whether the node with this standing is open to the pods of a group.
+func (s standing) isOpen(group int) bool { return s.open().Has(group) }

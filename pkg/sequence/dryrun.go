@@ -4,32 +4,21 @@ import (
 	"slices"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
-
-	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/hold"
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/report"
 )
 
+// dryRun is what a sequence would have held in its dry run until it released the groups of the pods.
+type dryRun struct {
+	total   int
+	longest time.Duration
+}
+
 // A sequence with spec.dryRun holds nothing, but it has members, and passes its groups as any other. While it is suspended it holds its
 // pods as if it had no dry run. Which pods it would hold is worked out when somebody asks: the members of groups that are not released, if
 // they have no node, or got it since the group was closed to them. When a group is released, they are added to the total. Nothing is
 // decided by that.
-
-// beginDryRun begins a dry run, or goes on with that of the sequence before it was edited, or that status speaks of.
-func (s *sequence) beginDryRun(old *sequence) {
-	switch status := &s.object.Status; {
-	case !s.DryRunRequested:
-	case old != nil && old.UID == s.UID && old.dry != nil:
-		s.dry = old.dry
-	case status.DryRun != nil && meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionDryRun):
-		said := status.DryRun
-		s.dry = &dryRun{total: int(said.HeldTotal - said.HeldNow), longest: time.Duration(said.LongestSeconds) * time.Second}
-	default:
-		s.dry = &dryRun{}
-	}
-}
 
 // noteReleases adds the pods that a domain would have held until now to those of its dry run.
 func (k *knowledge) noteReleases(d *domain, before publishedDomain) {
@@ -89,12 +78,4 @@ func (k *knowledge) wouldHold(p *pod, m membership, closed time.Time) bool {
 		return owner != nil && owner.Kind == inventory.KindDaemonSet
 	}
 	return p.Pin().IsOne() && !k.unplaced.openOnPin(p.Pin(), m)
-}
-
-// lastLost is when a group of the domain was last lost that was satisfied before; zero if all are satisfied again.
-func (d *domain) lastLost() (at time.Time) {
-	for i := range d.sequence.groups {
-		at = latest(at, d.LostAt(i))
-	}
-	return at
 }

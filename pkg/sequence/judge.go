@@ -7,6 +7,30 @@ import (
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
+// verdict is what the engine says of a pod without a node. The one that is published is kept; what an event reports of pods is
+// how it differs from the new one.
+type verdict struct {
+	held   bool
+	reason reason // what it waits for; zero if it is not held
+
+	// needs and opened are as of the pod.
+	needs  []membership
+	opened uint64
+	// lift are its gates that may be lifted.
+	lift []string
+}
+
+// reason is what a pod waits for, as far as a change of it is news of this pod. What a sequence waits for in the cluster is news
+// of the sequence, see Changes.Advanced.
+type reason struct {
+	sequence *sequence // in the form that it has since its last edit
+	// group is the first that the pod waits for on the one node that it asks for, counted from 1; -1 if there is no such node,
+	// and 0 if it does not ask for one, or waits for no group.
+	group int8
+	// missing is a sequence that it waits for and that does not exist; the rest is zero then.
+	missing spec.Missing
+}
+
 // judge works out the verdict on a pod without a node.
 func (k *knowledge) judge(p *pod) verdict {
 	v := verdict{needs: p.needs(), opened: p.opened}
@@ -71,29 +95,3 @@ func (k *knowledge) holderOf(p *pod) holder {
 
 // mayBeScheduled reports whether nothing holds the pod.
 func (k *knowledge) mayBeScheduled(p *pod) bool { return k.holderOf(p) == holder{} }
-
-// hold reports whether a pod must wait that a sequence keeps from some nodes: one that is pinned does while its node is not open. Any other is
-// tried. A pod that the engine has not entered waits until it has: who tries it must find what keeps it from nodes, see Placement.
-func (all *unplaced) hold(p *pod, m membership) bool {
-	switch {
-	case p.kept == nil:
-		return true
-	case p.Pin().IsOne():
-		return !all.openOnPin(p.Pin(), m)
-	}
-	return false
-}
-
-// reasonOf returns what a pod waits for that this sequence holds.
-func (all *unplaced) reasonOf(p *pod, m *membership) reason {
-	r := reason{sequence: m.sequence}
-	if !m.sequence.PerNode || p.kept == nil || !p.Pin().IsOne() {
-		return r
-	}
-	if n := all.nodeOfPin(p.Pin()); n == nil {
-		r.group = -1
-	} else if waitsFor := m.sequence.domains[n.Name].Current() & m.sequence.groups[m.group].Awaited; waitsFor != 0 {
-		r.group = int8(waitsFor.First()) + 1
-	}
-	return r
-}

@@ -1,18 +1,33 @@
 package sequence
 
 import (
+	"time"
+
 	"example.com/podsequence/pkg/sequence/inventory"
 )
 
-func (all *nodes) removeHost(n *node) { remove(all.hosts, n.Hostname(), n.Name) }
-
-// runsOn returns the name of the pod's node; empty if it has none, or has ended.
-func (p *pod) runsOn() string {
-	if p.Failed || p.Succeeded {
-		return ""
-	}
-	return p.Node
+// nodes are all nodes.
+type nodes struct {
+	byName map[string]*node
+	hosts  map[string]map[string]struct{} // names of nodes by host name
+	// changedAs is the version with which one last came: pods may count that are bound to it.
+	changedAs string
+	listed    bool // a list has said which nodes there are: others do not exist
+	// pods are those that have a node, which may not be known, and have not ended, by the name of the node.
+	pods lists[string, *pod]
 }
+
+func newNodes() nodes {
+	return nodes{byName: map[string]*node{}, hosts: map[string]map[string]struct{}{}, pods: lists[string, *pod]{}}
+}
+
+// node is a node, and what it is to the engine.
+type node struct {
+	inventory.Node
+	seenAt time.Time // when the engine came to know it
+}
+
+func (all *nodes) removeHost(n *node) { remove(all.hosts, n.Hostname(), n.Name) }
 
 // movePod enters that a pod runs on another node than before, or on none.
 func (all *nodes) movePod(p *pod, from, to string) {

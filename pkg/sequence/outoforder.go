@@ -9,6 +9,15 @@ import (
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
+// outOfOrder are the members that started out of order.
+type outOfOrder struct {
+	pods map[*pod]struct{} // nil if there are none
+	// checks reports that this engine is the first to see the sequence.
+	checks bool
+	// from is when this engine first saw the sequence. It judges pods of other schedulers that are bound since, whoever saw the sequence first.
+	from time.Time
+}
+
 // Nothing holds a pod before its sequence exists. Tools that create workloads first let pods of later groups start too early, and the
 // sequence cannot take that back. So it reports the members that our scheduler bound before the sequence was created, while a group
 // that they wait for was not passed. Nothing holds a pod of another scheduler that carries no gate either: it is judged like them,
@@ -109,9 +118,6 @@ func (k *knowledge) beginOrderChecks(s, old *sequence, pods map[*pod]struct{}, t
 		}
 	}
 }
-
-// canCheckOrder reports whether the sequence holds pods, so that it matters when they started.
-func (s *sequence) canCheckOrder() bool { return !s.DryRunRequested && !s.refused() }
 
 // queueOrderChecks adds a pod to those whose order its sequences check. The pod has just been seen to be bound.
 func (k *knowledge) queueOrderChecks(p *pod, tx *transaction) {

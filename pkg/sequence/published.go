@@ -2,6 +2,10 @@ package sequence
 
 import (
 	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -10,6 +14,53 @@ import (
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/spec"
 )
+
+// published is what can be read without waiting for an event.
+type published struct {
+	pods       sync.Map // *publishedPod by types.NamespacedName: those without a node
+	namespaces sync.Map // *publishedNamespace by name: those that have sequences
+	existing   existing
+}
+
+// publishedPod is what the engine says of a pod. Readers find all but held and refused as it always was.
+type publishedPod struct {
+	*inventory.Pod               // the version that it is about
+	places         *[]membership // as of the pod
+	kept           *[]membership // the same
+	held           atomic.Bool
+	refused        atomic.Pointer[noNodeOpen] // nil if it was held since
+
+	// opened and reason are for the engine alone, see verdict.
+	opened uint64
+	reason reason
+}
+
+// publishedNamespace holds the sequences of a namespace, if a pod can be matched with them in a short time.
+type publishedNamespace struct {
+	sequences map[*sequence]spec.GroupSet
+	tooMany   bool
+}
+
+// existing is which sequences there are by name, and which namespaces require one. Readers look at it without waiting for an event, so
+// what is gone leaves before anything else that its event changes is published, and what is new comes after the namespaces that it
+// reaches: who finds a sequence here finds it there.
+type existing struct {
+	sequences sync.Map // by types.NamespacedName
+	// namespaces maps the known namespaces to whether they require a sequence.
+	namespaces sync.Map
+	// uninstalled reports that the kind PodSequence is not installed. Then nobody can create what pods wait for.
+	uninstalled atomic.Bool
+}
+
+// unseenPods are pods that wait because of an answer about a version of them that no event has brought yet. Their release is reported
+// when they come.
+//
+// They have a lock of their own, because Decide notes them under the engine's read lock.
+type unseenPods struct {
+	mu       sync.Mutex
+	versions map[types.UID]string
+	brought  string // the newest version of a pod that an event or a list has brought
+}
 
 func (p *publishedPod) memberships() []membership { return membershipsIn(p.places) }
 
@@ -157,3 +208,56 @@ func (u *unseenPods) listed(version string) {
 
 // MaxMatchCost bounds what is done for a pod that the engine does not know, in labels that are compared: about 0.1 ms.
 const MaxMatchCost = 2000
+
+// matchUnseen works out the memberships of a pod that is not known, and whether all its sequences release it.
+func (p *published) matchUnseen(object *corev1.Pod, set *settings) (memberships []membership, released bool) {
+	if !p.existing.concerns(object) {
+		return p.matchSequences(object, set)
+	}
+	view := viewPod(object)
+	if p.existing.join(view, true, set).Missing() != spec.NothingMissing {
+		return nil, false
+	}
+	before, _ := p.namespaces.Load(object.Namespace)
+	memberships, released = p.matchSequences(object, set)
+	// Once more: a sequence that was deleted meanwhile may have been the one.
+	if !released || p.existing.join(view, len(memberships) > 0, set).Missing() != spec.NothingMissing {
+		return nil, false
+	}
+	// If it was created again since, the pod was matched without it. It is among the sequences of its namespace before it is found.
+	after, _ := p.namespaces.Load(object.Namespace)
+	return memberships, before == after
+}
+
+// matchSequences is matchUnseen for what the sequences of the namespace say.
+func (p *published) matchSequences(object *corev1.Pod, set *settings) (memberships []membership, released bool) {
+	found, any := p.namespaces.Load(object.Namespace)
+	if !any {
+		return nil, true
+	}
+	namespace := found.(*publishedNamespace)
+	if namespace.tooMany {
+		return nil, false
+	}
+	view := viewPod(object)
+	for s, groups := range namespace.sequences {
+		m, has := s.place(view, groups)
+		if has && !set.releasesUnseen(view, m) {
+			return nil, false
+		}
+		if has {
+			memberships = append(memberships, m)
+		}
+	}
+	// What one sequence releases it releases from then on, unless it is edited or deleted. So they all release the pod now.
+	again, _ := p.namespaces.Load(object.Namespace)
+	return memberships, again == found
+}
+
+// inVain returns when the pod was refused, if no node has opened or closed since; zero if it was not.
+func (p *publishedPod) inVain() time.Time {
+	if r := p.refused.Load(); r != nil && r.opens == r.to.sequence.opens.Load() && slices.Contains(p.needs(), r.to) {
+		return r.at
+	}
+	return time.Time{}
+}

@@ -43,13 +43,6 @@ type Looked struct {
 	Pods []metav1.PartialObjectMetadata
 }
 
-// Ripe returns what is to be recorded of a sequence; ok is false if nothing is.
-func (e *Engine) Ripe(key types.NamespacedName) (ripe Ripe, ok bool) {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-	return e.ripe(key)
-}
-
 func (k *knowledge) ripe(key types.NamespacedName) (ripe Ripe, ok bool) {
 	s := k.sequences[key]
 	if s == nil || s.nodeless.Ripe == 0 {
@@ -101,25 +94,6 @@ func (d *domain) waitsForTime(i int) bool {
 		}
 	}
 	return false
-}
-
-// Agrees reports whether the passes may be recorded: the engine still comes to all of them, would look at no more than was looked at, and that
-// is as it knows it. If not, the caller should ask for the Ripe again in a moment: there is more to look at, or an event is on its way.
-func (e *Engine) Agrees(ripe Ripe, looked Looked) bool {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-
-	now, _ := e.ripe(ripe.Key) // who would look now may have to look at more
-	s := e.sequences[ripe.Key]
-	if now.UID != ripe.UID || slices.ContainsFunc(now.PodNamespaces, func(name string) bool { return !slices.Contains(ripe.PodNamespaces, name) }) {
-		return false
-	}
-	for hash := range ripe.Passes {
-		if _, still := now.Passes[hash]; !still {
-			return false
-		}
-	}
-	return e.knowsWorkloads(s, ripe, looked.Workloads) && e.knowsPods(s, ripe, looked.Pods)
 }
 
 // knowsWorkloads reports whether the workloads that ripe groups count are those that were looked at, and count as these do.

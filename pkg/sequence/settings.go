@@ -6,11 +6,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/hold"
 	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/readiness"
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
@@ -119,12 +121,36 @@ func (set *settings) holdFacts(p *pod, m membership) hold.Facts {
 	return f
 }
 
-// isGatedFor reports whether the pod carries the gate of the sequence, or the gate that it was given because it names a PodSequence.
-func (p *pod) isGatedFor(s *sequence) bool {
-	return p.HasGate(s.Gate) || (spec.NamedSequence(&p.Labels) != "" && p.HasGate(v1alpha1.DefaultSchedulingGateName))
-}
-
 // isLiftedBy reports whether some sequence may lift a gate.
 func isLiftedBy(gate string, memberships []membership) bool {
 	return slices.ContainsFunc(memberships, func(m membership) bool { return m.sequence.Gate == gate && m.sequence.GateAllowed })
+}
+
+// MinReady returns how long a pod must have been Ready without a break before it counts as ready in a group; 0 if it counts at once.
+func (c *Config) MinReady(pod *corev1.Pod, group *v1alpha1.PodGroup) time.Duration {
+	facts, g := inventory.ViewPod(pod), spec.Group{Required: group.RequiredStatus, Condition: group.RequiredCondition}
+	if group.MinReadySeconds != nil {
+		minReady := time.Duration(*group.MinReadySeconds) * time.Second
+		g.MinReady = &minReady
+	}
+	return readiness.MinReady(&facts, &g, c.UnprobedReady)
+}
+
+// releasesUnseen reports whether the sequence releases such a pod.
+func (set *settings) releasesUnseen(view *pod, m membership) bool {
+	facts := set.holdFacts(view, m)
+	facts.Released = m.sequence.publishedOn("").released.Has(m.group)
+	return facts.Rule() == hold.Free
+}
+
+// published returns what is published of a pod with a UID; zero if nothing is.
+func (set *settings) published(p *publishedPod, uid types.UID) verdict {
+	if p == nil || p.UID != uid {
+		return verdict{}
+	}
+	v := verdict{held: p.held.Load(), reason: p.reason, needs: p.needs(), opened: p.opened}
+	if !v.held {
+		v.lift = set.liftable(p.Pod, p.memberships())
+	}
+	return v
 }

@@ -3,10 +3,8 @@ package sequence
 import (
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/report"
 	"example.com/podsequence/pkg/sequence/spec"
 )
@@ -74,23 +72,4 @@ func (k *knowledge) strayPods(s *sequence) (spec.Problem, bool) {
 		pods = append(pods, report.StrayPodOf(p.Pod))
 	}
 	return report.StrayPods(pods, s.Sequence), true
-}
-
-func (s *sequence) isUnreadable() bool {
-	return slices.ContainsFunc(s.Problems, func(p spec.Problem) bool { return p.Reason == v1alpha1.ReasonInvalidSpec })
-}
-
-// Stray says that a pod names a PodSequence of its namespace of which no group selects it, and what these groups select; empty if it is not
-// so.
-func (e *Engine) Stray(object *corev1.Pod) string {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-
-	p, _ := e.find(object)
-	name := spec.NamedSequence(&p.Labels)
-	s := e.sequences[types.NamespacedName{Namespace: p.Namespace, Name: name}]
-	if name == "" || s == nil || s.refused() || s.isUnreadable() || !p.isStray(name) {
-		return ""
-	}
-	return report.StrayPods([]report.StrayPod{report.StrayPodOf(p.Pod)}, s.Sequence).Message
 }

@@ -56,3 +56,20 @@ func (tx *transaction) markDirty(d *domain) {
 		tx.dirtyDomains = append(tx.dirtyDomains, dirtyDomain{domain: d})
 	}
 }
+
+// mark marks a member: what it adds to the sums is worked out anew.
+func (tx *transaction) mark(at member) {
+	for i := range at.groups().All() {
+		at.domain.groupState(i)
+	}
+	tx.markDirty(at.domain)
+	tx.counted = append(tx.counted, at)
+}
+
+// markGroupDirty marks the group for re-evaluation.
+func (tx *transaction) markGroupDirty(d *domain, group int) {
+	if d != nil {
+		d.groupState(group)
+		tx.markDirty(d)
+	}
+}

@@ -32,72 +32,6 @@ type Verdict struct {
 	Ordered bool
 }
 
-// Verdict answers for a pod as Decide does, without waiting for anybody. A pod that the engine does not know, or knows with
-// other labels, is matched with the sequences of its namespace if they are few. If it must wait, or may have to, the engine
-// remembers to report its release when it comes to know it.
-func (e *Engine) Verdict(object *corev1.Pod) Verdict {
-	if !e.published.reaches(object.Namespace) && !e.published.existing.concerns(object) && !e.published.holds(object) {
-		return Verdict{}
-	}
-	seen, known := e.published.find(object)
-	if !known {
-		if memberships, released := e.published.matchUnseen(object, &e.settings); released {
-			return Verdict{Ordered: isOrdered(memberships)}
-		}
-		e.ReportWhenSeen(object)
-		// Once more: an event that brought the pod before the note does not know of the note.
-		if seen, known = e.published.find(object); !known {
-			return Verdict{Held: true}
-		}
-	}
-	return Verdict{Held: seen.held.Load(), InVain: seen.inVain(), Ordered: isOrdered(seen.memberships())}
-}
-
-// isOrdered reports whether any of these sequences is more than a dry run.
-func isOrdered(memberships []membership) bool {
-	return slices.ContainsFunc(memberships, func(m membership) bool { return !m.sequence.DryRun })
-}
-
-// Why says in words what a held pod waits for, as Decide does. It is empty if an event is under way: it does not wait to find out.
-func (e *Engine) Why(object *corev1.Pod) string {
-	if !e.mu.TryRLock() {
-		return ""
-	}
-	defer e.mu.RUnlock()
-	ns := e.namespaces[object.Namespace]
-	if ns == nil || ns.pods[object.Name] == nil {
-		return "" // to match it with all sequences may take long
-	}
-	return e.decision(ns.pods[object.Name]).Message()
-}
-
-// WaitsFor reports whether a sequence holds a pod, or may hold it again, because of the group of another pod. So it does the first
-// pod no good to evict the second. It waits for an event under way if the pod may be held again at all.
-func (e *Engine) WaitsFor(later, earlier *corev1.Pod) bool {
-	if !e.MayBeHeldAgain(later) {
-		return false
-	}
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-
-	p, _ := e.find(later)
-	if len(p.memberships()) == 0 {
-		return false
-	}
-	awaited, _ := e.find(earlier)
-	return slices.ContainsFunc(p.memberships(), func(m membership) bool {
-		other, is := awaited.membershipIn(m.sequence)
-		return is && m.holdFacts().IsRevocable() && m.sequence.groups[m.group].Awaited.Has(other.group) && e.nodes.applies(other, awaited.Node)
-	})
-}
-
-// MayBeHeldAgain reports whether a group that the pod waits for may break, so that a sequence holds the pod again. It is true for a pod that
-// the engine does not know, or knows on a node. It waits for nobody.
-func (e *Engine) MayBeHeldAgain(object *corev1.Pod) bool {
-	seen, known := e.published.find(object)
-	return !known || slices.ContainsFunc(seen.memberships(), func(m membership) bool { return m.holdFacts().IsRevocable() })
-}
-
 // HeldPods counts the pods without a node that sequences hold.
 type HeldPods struct {
 	Pods int
@@ -105,39 +39,11 @@ type HeldPods struct {
 	Oldest time.Time
 }
 
-// HeldPods returns what is held now. It waits for no event.
-func (e *Engine) HeldPods() HeldPods {
-	var all HeldPods
-	for _, published := range e.published.pods.Range {
-		pod := published.(*publishedPod)
-		if !pod.held.Load() || pod.Terminating {
-			continue
-		}
-		all.Pods++
-		if created := pod.CreatedAt.Time(); all.Oldest.IsZero() || created.Before(all.Oldest) {
-			all.Oldest = created
-		}
-	}
-	return all
-}
-
 // Lift is what may be lifted from a pod now.
 type Lift struct {
 	UID types.UID
 	// Gates are those that the pod carries and that its sequences lift: none while any sequence holds it.
 	Gates []string
-}
-
-// Lift says which gates of this pod, as the engine knows it, may be lifted now.
-func (e *Engine) Lift(key types.NamespacedName) Lift {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-
-	p := e.namespaces.pods(key.Namespace)[key.Name]
-	if p == nil || p.Bound() || !e.mayBeScheduled(p) {
-		return Lift{}
-	}
-	return Lift{UID: p.UID, Gates: e.settings.liftable(p.Pod, p.memberships())}
 }
 
 // LiftPatch is the strategic merge patch that takes these gates, and no others, off the pod with this UID. The API server refuses it for a
@@ -162,23 +68,6 @@ type Nomination struct {
 	Recording bool
 }
 
-// Nomination returns the nomination that our scheduler has to clear, as far as the engine knows; the zero value if there is none: the
-// pod need not wait, is bound or being deleted, is not nominated, or is not for our scheduler to place.
-func (e *Engine) Nomination(key types.NamespacedName) Nomination {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-
-	p := e.namespaces.pods(key.Namespace)[key.Name]
-	if p == nil || !p.Nominated || p.Terminating || !e.settings.isOurs(p) {
-		return Nomination{}
-	}
-	decision := e.decision(p)
-	if !decision.Held {
-		return Nomination{}
-	}
-	return Nomination{UID: p.UID, ResourceVersion: p.ResourceVersion, Recording: decision.Recording()}
-}
-
 // ClearPatch is the strategic merge patch of the status that clears the nomination. The API server refuses it for another version of
 // the pod, so one that comes late changes nothing: neither of a pod that is bound by now, nor a nomination that is newer.
 func (n Nomination) ClearPatch() []byte {
@@ -195,18 +84,6 @@ type Placement struct {
 	needs  []membership
 	// Pin is the one node that the pod asks for. Then it may be scheduled at all only while that is open.
 	Pin inventory.Pin
-}
-
-// Placement returns nil if no sequence of node scope keeps the pod from any node. It waits for no event.
-func (e *Engine) Placement(object *corev1.Pod) *Placement {
-	if !e.published.reaches(object.Namespace) {
-		return nil
-	}
-	seen, known := e.published.find(object)
-	if !known || seen.kept == nil {
-		return nil
-	}
-	return &Placement{engine: e, pod: object, needs: seen.needs(), Pin: seen.Pin()}
 }
 
 // Hosts returns the nodes with the host name that the pod asks for. It waits for no event, and returns none if one is under way.
@@ -256,19 +133,6 @@ func (p *Placement) needsNow() []membership {
 		return seen.needs()
 	}
 	return p.needs
-}
-
-// closed says why a node is not open. What the group there lacks it says only if no event is under way.
-func (e *Engine) closed(m membership, t standing, node string) report.Decision {
-	d := m.closed(t, node)
-	if d.Reason == report.HeldByGroup && e.mu.TryRLock() {
-		defer e.mu.RUnlock()
-		if n := e.nodes.byName[node]; n != nil {
-			d.Group = m.group
-			m.sequence.describeOn(&d, n, e.now)
-		}
-	}
-	return d
 }
 
 // closed says which group a node that is not open waits for.
@@ -366,14 +230,6 @@ func (p *Placement) NoteRefusal(open *OpenNodes, now time.Time) bool {
 	return true
 }
 
-// inVain returns when the pod was refused, if no node has opened or closed since; zero if it was not.
-func (p *publishedPod) inVain() time.Time {
-	if r := p.refused.Load(); r != nil && r.opens == r.to.sequence.opens.Load() && slices.Contains(p.needs(), r.to) {
-		return r.at
-	}
-	return time.Time{}
-}
-
 // Signature is the same for pods that sequences keep from the same nodes.
 func (p *Placement) Signature() string {
 	places := make([]string, len(p.needs))
@@ -381,21 +237,4 @@ func (p *Placement) Signature() string {
 		places[i] = fmt.Sprintf("%s/%d", m.sequence.Key, m.group)
 	}
 	return strings.Join(places, " ")
-}
-
-// ReportWhenSeen makes the engine report the release of this pod once it knows the pod: the caller holds it.
-func (e *Engine) ReportWhenSeen(object *corev1.Pod) { e.unseen.add(object.UID, object.ResourceVersion) }
-
-// Decide answers for a pod that the caller has. The caller may have it earlier than the engine, or in a newer version: then its memberships are
-// worked out from the pod itself, and if it must wait, the engine remembers to report its release when it comes to know it.
-func (e *Engine) Decide(object *corev1.Pod) report.Decision {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-
-	p, known := e.find(object)
-	d := e.decision(p)
-	if d.Held && !known {
-		e.ReportWhenSeen(object)
-	}
-	return d
 }

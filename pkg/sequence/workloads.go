@@ -1,12 +1,62 @@
 package sequence
 
 import (
+	"maps"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	deploymentutil "k8s.io/kubernetes/pkg/controller/deployment/util"
 
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/readiness"
 )
+
+// workloads are the objects that make pods, and how they hang together.
+type workloads struct {
+	byUID       map[types.UID]*workload
+	byName      map[inventory.WorkloadKey]*workload
+	byNamespace map[string]map[*workload]struct{}
+	// ownedWorkloads are the ReplicaSets of a Deployment, or the Jobs of a CronJob, by the owner's UID.
+	ownedWorkloads map[types.UID]map[*workload]struct{}
+	// unfinished is, by the UID of a CronJob that still has Jobs, when the newest of its Jobs was created that were deleted before they
+	// were complete.
+	unfinished map[types.UID]time.Time
+	// ownedPods are the pods that belong to some sequence, by the UID of their controller, known or not.
+	ownedPods lists[types.UID, *pod]
+	// daemonPods counts, by the UID of a DaemonSet, its pods that belong to some sequence, by revision.
+	daemonPods map[types.UID]map[string]int
+	// nodeless are the DaemonSets that sequences of scope Cluster select and that expect no pod.
+	nodeless map[*workload]struct{}
+}
+
+func newWorkloads() workloads {
+	return workloads{
+		byUID: map[types.UID]*workload{}, byName: map[inventory.WorkloadKey]*workload{}, byNamespace: map[string]map[*workload]struct{}{},
+		ownedWorkloads: map[types.UID]map[*workload]struct{}{}, ownedPods: lists[types.UID, *pod]{},
+		nodeless: map[*workload]struct{}{}, unfinished: map[types.UID]time.Time{}, daemonPods: map[types.UID]map[string]int{},
+	}
+}
+
+// workload is a workload, and what it is to the engine.
+type workload struct {
+	inventory.Workload
+
+	// demands holds the workload's place in each sequence whose groups select its pods.
+	demands map[*sequence]*demand
+
+	// dueRule says on which nodes a DaemonSet should have a pod, and onNode counts the pods that it has on each. Others have neither.
+	dueRule *readiness.DueRule
+	onNode  map[string]int
+
+	// replaced reports that its CronJob has had a newer Job, which ended its failure also if the newer one goes first.
+	replaced bool
+
+	// changedAs is the version with which it became what counts of it now.
+	changedAs string
+}
 
 // viewWorkload is the workload as the engine has not entered it yet; nil for an object of a kind that is not in the table.
 func viewWorkload(object metav1.Object) *workload {
@@ -88,4 +138,288 @@ func (all *workloads) podsOf(w *workload) []*pod {
 		}
 	}
 	return pods
+}
+
+// refresh enters facts that leave the pods where they are counted.
+func (all *workloads) refresh(w, view *workload, tx *transaction) {
+	completed, isDueOtherwise := view.Complete && !w.Complete, view.Generation != w.Generation || view.IsGoing(false) != w.IsGoing(false)
+	demands, superseded, onNode, hashes, replaced := w.demands, w.Superseded, w.onNode, w.NewestHashes, w.replaced
+	revision, allCurrent, leavesOld := w.Revision, w.AllCurrent, w.LeavesOldPods()
+	*w = *view // whether its namespace goes has been entered into the view
+	w.demands, w.Superseded, w.onNode, w.NewestHashes, w.replaced = demands, superseded, onNode, hashes, replaced
+	if w.Kind == inventory.KindDeployment {
+		w.Revision = revision
+	}
+	if w.Revision != revision || w.AllCurrent != allCurrent || w.LeavesOldPods() != leavesOld {
+		markPods(all.podsOf(w), tx)
+	}
+	all.settleRevisions(w, tx)
+	for _, demand := range w.demands {
+		if isDueOtherwise && demand.sequence.PerNode {
+			demand.markOnNodes(tx)
+		}
+		demand.countNames()
+		demand.update(completed, tx)
+	}
+}
+
+// setNamespaceGoing enters whether the namespace of workloads is being deleted.
+func (all *workloads) setNamespaceGoing(namespace string, going bool, tx *transaction) {
+	for w := range all.byNamespace[namespace] {
+		w.NamespaceGoing = going
+		for _, demand := range w.demands {
+			if demand.sequence.PerNode {
+				demand.markOnNodes(tx)
+			}
+			demand.update(false, tx)
+		}
+	}
+}
+
+func (all *workloads) remove(uid types.UID, tx *transaction) {
+	w := all.byUID[uid]
+	if w == nil {
+		return
+	}
+	all.noteUnfinished(w)
+	markPods(all.podsOf(w), tx)
+	all.removeFromSequences(w, tx)
+	all.forgetWorkload(w)
+	all.settleRevisions(w, tx)
+}
+
+// contribution works out what the member adds to a group, which is its own or one that names it.
+func (all *workloads) contribution(at member, group int) contribution {
+	p, d, s := at.pod, at.domain, at.domain.sequence
+	c := d.countsIn(p, group)
+	if required := s.groups[group].requirement(); s.PerNode {
+		c.Member = readiness.OnNode(p.Pod, required, d.nodeCreatedAt())
+	} else {
+		naming := s.Names(p.Namespace)[p.Name]
+		if slices.Contains(naming, group) {
+			c.Member = readiness.Named(p.Pod, required)
+		}
+		if group == at.group {
+			all.contributeToOwn(&c, p, membership{s, group}, len(naming) > 0 && naming[0] == group)
+		}
+	}
+	c.Ready = c.Ready && c.ready
+	return c
+}
+
+// contributeToOwn adds what the member adds to no other group than its own.
+func (all *workloads) contributeToOwn(c *contribution, p *pod, m membership, named bool) {
+	var part *demand
+	owner := all.ownerOf(p)
+	if owner.workload != nil {
+		part = owner.workload.demands[m.sequence]
+	}
+	counts := part != nil && part.workload.IsUpToDate(owner.revision)
+	if counts && part.group > m.group && readiness.IsClaimed(&part.workload.Workload, p.Pod, part.names(), part.group) {
+		c.demand = part
+	}
+	switch readiness.RoleOf(p.Pod, named, part != nil && part.group == m.group, owner.unseen) {
+	case readiness.RoleOwned:
+		if counts && part.workload.Wants(p.Pod) {
+			c.demand = part
+		}
+	case readiness.RoleUnseen:
+		c.Member = readiness.UnseenOwner()
+	case readiness.RoleByItself:
+		c.Member = readiness.ByItself(p.Pod, m.sequence.groups[m.group].requirement(), m.sequence.nodeless.nodeCreatedAt())
+	}
+	c.NodeGone = p.Reached(m.sequence.groups[m.group].requirement()).NodeGone
+}
+
+// join makes the pod a member of its group. before is the same pod as it was, or nil: that it is ready is news only if it was not then.
+func (all *workloads) join(p *pod, m membership, before *pod, tx *transaction) {
+	d := m.sequence.domainOf(p)
+	at := member{p, d, m.group}
+	for i := range at.groups().All() {
+		state, was := d.groupState(i), contribution{}
+		if before != nil {
+			was = d.countsIn(before, i)
+			was.timed = false // it has added nothing yet
+		}
+		if i == m.group {
+			state.members = entered(state.members, p, was)
+		} else {
+			state.named = entered(state.named, p, was)
+		}
+	}
+	tx.mark(at)
+}
+
+// leave undoes join. The pod is still as it was when it was last counted.
+func (all *workloads) leave(p *pod, m membership, tx *transaction) {
+	at := member{p, m.sequence.domainOf(p), m.group}
+	for i := range at.groups().All() {
+		state := at.domain.groupState(i)
+		state.put(at, contribution{}, tx)
+		delete(state.members, p)
+		delete(state.named, p)
+	}
+}
+
+// reviewNodeless counts the DaemonSets anew that expect no pod, and to which a node promises something else than before. before and now are
+// nil for a node that does not exist.
+func (all *workloads) reviewNodeless(before, now *node, tx *transaction) {
+	for w := range all.nodeless {
+		if w.prospectOf(before) == w.prospectOf(now) {
+			continue
+		}
+		for _, demand := range w.demands {
+			demand.update(false, tx)
+		}
+	}
+}
+
+// countOnNode keeps count of the pods that a DaemonSet has on a node, whatever their labels: while it has one it makes no
+// other.
+func (all *workloads) countOnNode(p *pod, sign int, tx *transaction) {
+	if !p.Bound() || p.Terminating || p.Failed || p.OwnerUID == "" {
+		return
+	}
+	w := all.byUID[p.OwnerUID]
+	if w == nil || w.Kind != inventory.KindDaemonSet {
+		return
+	}
+	bump(&w.onNode, p.Node, sign)
+	for s, demand := range w.demands {
+		if s.PerNode {
+			tx.markGroupDirty(s.domains[p.Node], demand.group)
+		}
+	}
+}
+
+// removeFromSequences takes the workload out of all sequences.
+func (all *workloads) removeFromSequences(w *workload, tx *transaction) {
+	for _, demand := range w.demands {
+		all.withdrawDemand(demand, tx)
+	}
+}
+
+func (all *workloads) withdrawDemand(demand *demand, tx *transaction) {
+	w, s := demand.workload, demand.sequence
+	delete(w.demands, s)
+	delete(s.groups[demand.group].demands, demand)
+	if !s.PerNode {
+		s.changedAs = inventory.Newest(s.changedAs, tx.version) // what it counts is less from now on
+		s.nodeless.groupState(demand.group)
+		demand.put(readiness.Demands{})
+		tx.markDirty(s.nodeless)
+		return
+	}
+	demand.markOnNodes(tx)
+}
+
+// newestReplicaSet is the one that has the Deployment's template, by Kubernetes' own rule; empty if there is none yet.
+func (all *workloads) newestReplicaSet(deployment *workload) string {
+	var sets []*appsv1.ReplicaSet
+	for owned := range all.ownedWorkloads[deployment.UID] {
+		if set, ok := owned.Object.(*appsv1.ReplicaSet); ok && !owned.Terminating {
+			sets = append(sets, set)
+		}
+	}
+	newest := deploymentutil.FindNewReplicaSet(deployment.Object.(*appsv1.Deployment), sets)
+	if newest == nil {
+		return ""
+	}
+	return string(newest.UID)
+}
+
+// markSuperseded marks the Jobs of a CronJob that have a newer sibling, or had one that went before it was complete, and returns those
+// that it marked or unmarked.
+func (all *workloads) markSuperseded(cronJob types.UID) []*workload {
+	var newest *workload
+	for job := range all.ownedWorkloads[cronJob] {
+		if job.Kind == inventory.KindJob && (newest == nil || job.StartedAfter(&newest.Workload)) {
+			newest = job
+		}
+	}
+	var changed []*workload
+	for job := range all.ownedWorkloads[cronJob] {
+		superseded := job != newest || job.CreatedAt.Before(all.unfinished[cronJob])
+		if job.Kind == inventory.KindJob && job.Superseded != superseded {
+			job.Superseded = superseded
+			job.replaced = job.replaced || superseded
+			changed = append(changed, job)
+		}
+	}
+	return changed
+}
+
+// countRevision counts a pod of a DaemonSet by its revision.
+func (all *workloads) countRevision(p *pod, sign int, tx *transaction) {
+	if p.DaemonRevision() == "" || p.OwnerUID == "" {
+		return
+	}
+	byRevision, revision := all.daemonPods[p.OwnerUID], p.DaemonRevision()
+	before := byRevision[revision]
+	bump(&byRevision, revision, sign)
+	all.daemonPods[p.OwnerUID] = byRevision
+	if len(byRevision) == 0 {
+		delete(all.daemonPods, p.OwnerUID)
+	}
+	if w := all.byUID[p.OwnerUID]; w != nil && (before == 0 || before+sign == 0) {
+		all.settleRevisions(w, tx)
+	}
+}
+
+// newestHashes are the template hashes of the pods of the DaemonSet's newest generation; nil if there are none.
+func (all *workloads) newestHashes(w *workload) map[string]struct{} {
+	var hashes map[string]struct{}
+	for revision := range all.daemonPods[w.UID] {
+		if generation, hash := inventory.SplitDaemonRevision(revision); generation == w.Revision && hash != "" {
+			if hashes == nil {
+				hashes = map[string]struct{}{}
+			}
+			hashes[hash] = struct{}{}
+		}
+	}
+	return hashes
+}
+
+// settleRevisions works out which revision of a Deployment or DaemonSet, and which Job of a CronJob, is the newest.
+func (all *workloads) settleRevisions(w *workload, tx *transaction) {
+	deployment := w
+	switch {
+	case w.Kind == inventory.KindJob && w.Owner != "":
+		for _, job := range all.markSuperseded(w.Owner) {
+			for _, demand := range job.demands {
+				demand.update(false, tx)
+			}
+		}
+		return
+	case w.Kind == inventory.KindDaemonSet:
+		if hashes := all.newestHashes(w); !maps.Equal(hashes, w.NewestHashes) {
+			w.NewestHashes = hashes
+			markPods(all.podsOf(w), tx)
+		}
+		return
+	case w.Kind == inventory.KindReplicaSet && w.Owner != "":
+		deployment = all.byUID[w.Owner]
+	}
+	if deployment == nil || deployment.Kind != inventory.KindDeployment {
+		return
+	}
+	if newest := all.newestReplicaSet(deployment); newest != deployment.Revision {
+		deployment.Revision = newest
+		markPods(all.podsOf(deployment), tx)
+	}
+}
+
+// noteUnfinished remembers a Job of a CronJob that goes before it is complete: an older one that was complete is no newer for it.
+func (all *workloads) noteUnfinished(w *workload) {
+	if w.Kind != inventory.KindJob || w.Owner == "" || w.Complete {
+		return
+	}
+	all.unfinished[w.Owner] = latest(all.unfinished[w.Owner], w.CreatedAt)
+}
+
+// forgetUnfinished forgets the unfinished Job of a CronJob that has no Jobs left.
+func (all *workloads) forgetUnfinished(cronJob types.UID) {
+	if len(all.ownedWorkloads[cronJob]) == 0 {
+		delete(all.unfinished, cronJob)
+	}
 }

@@ -2,7 +2,6 @@ package sequence
 
 import (
 	"fmt"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -45,47 +44,6 @@ func (h Hold) String() string {
 	return fmt.Sprintf("%s until %s is passed", report.NameOf(h.Sequence), h.Group)
 }
 
-// WouldHold says what would hold pods that are about to be created together, such as those of a workload in a queue, or one of a pod
-// template. They have no names: no group names them. They are held until each of them is released. A group to which some of them belong
-// does not hold the others: it cannot become ready before they are created. Sequences of scope Node are left out: whether they hold a
-// pod is a question of nodes.
-func (e *Engine) WouldHold(objects ...*corev1.Pod) Hold {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-
-	pods, own := make([]planned, 0, len(objects)), map[*sequence]spec.GroupSet{}
-	for _, object := range objects {
-		p := e.plan(object)
-		if p.missing != spec.NothingMissing {
-			return p.missingHold()
-		}
-		for _, m := range p.memberships() {
-			groups := own[m.sequence]
-			groups.Add(m.group)
-			own[m.sequence] = groups
-		}
-		pods = append(pods, p)
-	}
-	var holding *sequence
-	var waits spec.GroupSet
-	for _, p := range pods {
-		for _, m := range p.memberships() {
-			groups, held := e.awaits(p, m, own[m.sequence])
-			if held && (holding == nil || less(m.sequence.Key, holding.Key)) {
-				holding, waits = m.sequence, groups
-			}
-		}
-	}
-	if holding == nil {
-		return Hold{}
-	}
-	h := Hold{Sequence: holding.Key, Groups: slices.Collect(waits.All()), Paused: holding.pausedIn(waits)}
-	if waits != 0 {
-		h.Group = holding.where(waits.First()).String()
-	}
-	return h
-}
-
 // awaits returns for which groups a planned pod waits in a sequence, apart from those of the pods that are created with it. It waits for
 // none, but is held, in a suspension.
 func (k *knowledge) awaits(p planned, m membership, own spec.GroupSet) (groups spec.GroupSet, held bool) {
@@ -96,20 +54,6 @@ func (k *knowledge) awaits(p planned, m membership, own spec.GroupSet) (groups s
 	waits := m.sequence.nodeless.waitsFor(m.group)
 	groups = waits &^ own
 	return groups, waits == 0 || groups != 0
-}
-
-// pausedIn returns the Deployments that are paused and of which groups lack pods, sorted.
-func (s *sequence) pausedIn(groups spec.GroupSet) []types.NamespacedName {
-	var paused []types.NamespacedName
-	for i := range groups.All() {
-		for demand := range s.groups[i].demands {
-			if w := demand.workload; w.Pause.Paused && demand.entered.Short > 0 {
-				paused = append(paused, types.NamespacedName{Namespace: w.Namespace, Name: w.Name})
-			}
-		}
-	}
-	slices.SortFunc(paused, compareKeys)
-	return paused
 }
 
 // planned is a pod that is about to be created, such as one of a pod template. It has no name: no group names it.

@@ -1,0 +1,150 @@
+package sequence
+
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/spec"
+)
+
+// namespaces are those that have pods or that sequences reach, by name.
+type namespaces map[string]*namespace
+
+// namespace holds the pods of one namespace and the sequences that reach it.
+type namespace struct {
+	pods map[string]*pod
+	// strays are the pods that name a PodSequence of the namespace and are none of its members, by the name, whether it exists or not.
+	strays map[string]map[*pod]struct{}
+	// sequences are all of them, also those that have no members, with the groups that may have some here. matchCost is what it
+	// costs to match a pod with them.
+	sequences map[*sequence]spec.GroupSet
+	matchCost int
+}
+
+// consents knows which namespaces there are, whom each lets hold its pods, and its labels.
+type consents struct {
+	// facts are of all namespaces that there are.
+	facts map[string]namespaceFacts
+}
+
+// namespaceFacts are the annotation of a namespace that lists whom it allows, empty for one without, its UID, and its labels, in a
+// version of the namespace.
+type namespaceFacts struct {
+	text    string
+	labels  map[string]string
+	version string
+	// going reports that the namespace is being deleted, and with it, one after the other, all that is in it.
+	going bool
+}
+
+// place works out the pod's memberships from its name and labels.
+func (n *namespace) place(p *pod) (memberships []membership) {
+	for s, groups := range n.sequences {
+		if m, ok := s.place(p, groups); ok {
+			memberships = append(memberships, m)
+		}
+	}
+	return memberships
+}
+
+// pods are the pods of a namespace by name.
+func (all namespaces) pods(namespace string) map[string]*pod {
+	if ns := all[namespace]; ns != nil {
+		return ns.pods
+	}
+	return nil
+}
+
+func (all namespaces) ensure(name string) *namespace {
+	ns := all[name]
+	if ns == nil {
+		ns = &namespace{
+			pods:      map[string]*pod{},
+			strays:    map[string]map[*pod]struct{}{},
+			sequences: map[*sequence]spec.GroupSet{},
+		}
+		all[name] = ns
+	}
+	return ns
+}
+
+// enter makes the sequence known to a namespace. Pods and workloads come later.
+func (all namespaces) enter(s *sequence, name string, groups spec.GroupSet, tx *transaction) {
+	ns := all.ensure(name)
+	s.groupsByNamespace[name], ns.sequences[s] = groups, groups
+	ns.matchCost += s.MatchCost()
+	tx.namespaces = append(tx.namespaces, name)
+}
+
+// leave undoes enter.
+func (all namespaces) leave(s *sequence, name string, tx *transaction) {
+	ns := all[name]
+	delete(s.groupsByNamespace, name)
+	delete(ns.sequences, s)
+	ns.matchCost -= s.MatchCost()
+	tx.namespaces = append(tx.namespaces, name)
+}
+
+// A PodSequence holds the pods of another namespace only while that namespace allows it. Without consent the sequence is
+// known, for its report, but it has no members: it holds nothing, releases nothing and takes nothing for ready. Consent that
+// comes later counts as if the sequence had been made then, except that passes which status records still hold. Consent that is withdrawn
+// counts as if the sequence was gone.
+
+// refusal says why the target namespace of a sequence does not allow it; empty if it does.
+func (c *consents) refusal(s *spec.Sequence) string {
+	list, exists := c.facts[s.Namespace]
+	return s.Refusal(list.text, exists)
+}
+
+// checkConsent asks the target namespace of a new sequence whether it allows it. old is what the sequence takes the place of; nil
+// if there is none.
+func (c *consents) checkConsent(s, old *sequence, now time.Time) {
+	s.refusal = c.refusal(s.Sequence)
+	before, known := refusedByStatus(s), old != nil && old.UID == s.UID
+	if known {
+		before, s.allowedAt = old.refused(), old.allowedAt
+	}
+	if before && !s.refused() {
+		s.allowedAt = now.Truncate(time.Second)
+	}
+	s.created = latest(s.created, s.allowedAt)
+}
+
+// refusedByStatus reports whether the sequence was not allowed when its status was last written.
+func refusedByStatus(s *sequence) bool {
+	c := meta.FindStatusCondition(s.object.Status.Conditions, v1alpha1.ConditionDegraded)
+	return c != nil && c.Status == metav1.ConditionTrue && c.Reason == v1alpha1.ReasonNamespaceNotAllowed
+}
+
+// A sequence reaches a namespace if some of its groups may have members there. A PodSequence reaches its target namespace, with
+// all its groups. A ClusterPodSequence reaches the namespaces that its groups name, whether they exist or not, and those whose
+// labels its groups select, as far as the engine knows of them. What happens in a namespace that a sequence does not reach costs
+// that sequence nothing.
+
+// groupsOf returns the groups of the sequence that may have members, by namespace, as far as the engine knows of namespaces.
+func (c *consents) groupsOf(s *sequence) map[string]spec.GroupSet {
+	all := map[string]spec.GroupSet{}
+	add := func(name string) {
+		if groups := c.groupsIn(s, name); groups != 0 {
+			all[name] = groups
+		}
+	}
+	for name := range s.NamedNamespaces() {
+		add(name)
+	}
+	if s.SelectsNamespaces() {
+		for name := range c.facts {
+			add(name)
+		}
+	}
+	return all
+}
+
+// groupsIn returns the groups of the sequence that may have members in a namespace.
+func (c *consents) groupsIn(s *sequence, name string) spec.GroupSet {
+	facts, exists := c.facts[name]
+	return s.GroupsIn(name, facts.labels, exists)
+}
