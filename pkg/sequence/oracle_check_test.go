@@ -239,6 +239,13 @@ func (c *comparison) mayRelease(pod *corev1.Pod, p podAnswer) bool {
 	if was != nil && (!reflect.DeepEqual(was.Labels, pod.Labels) || !reflect.DeepEqual(was.Spec, pod.Spec) || saysOnTheSide(was) != saysOnTheSide(pod)) {
 		return true
 	}
+	if c.last.verb == verbTick { // which ends annotations that override a spec
+		for _, v := range c.oracle.views {
+			if end, err := time.Parse(time.RFC3339, v.Annotations[v1alpha1.OverrideUntilAnnotation]); err == nil && !end.After(c.oracle.now) {
+				return true
+			}
+		}
+	}
 	switch c.last.kind {
 	case "Job": // which may have become a hook, or none
 		ref := metav1.GetControllerOf(pod)

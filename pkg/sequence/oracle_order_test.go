@@ -128,7 +128,7 @@ func (o *oracle) recordOf(v *view, i int) (pass oraclePass, ok bool) {
 	}
 	isDry := slices.ContainsFunc(v.Status.Conditions, func(c metav1.Condition) bool { return c.Type == "DryRun" && c.Status == metav1.ConditionTrue })
 	at := o.recordIndex(v, i)
-	if at < 0 || v.Status.Groups[at].PassedAt == nil || isDry || v.Status.EnforcementMode == v1alpha1.Continuous {
+	if at < 0 || v.Status.Groups[at].PassedAt == nil || isDry && !v.Spec.DryRun || v.Status.EnforcementMode == v1alpha1.Continuous {
 		return oraclePass{}, false
 	}
 	record := v.Status.Groups[at]
@@ -224,6 +224,9 @@ func (o *oracle) run(v *view, c *course) {
 			}
 		}
 
+		if passed && !isOnRecord && !wasPassed && !byTime && forGood && v.Spec.DryRun {
+			v.memory.once.Insert(at) // as if it were recorded
+		}
 		o.noteCompleted(v, c, i, passed, forGood)
 		c.reached = append(c.reached, reached)
 		c.passed = append(c.passed, passed)

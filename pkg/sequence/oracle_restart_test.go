@@ -302,6 +302,9 @@ func withoutTimes(report report.Report) report.Report {
 	report.Problems = slices.DeleteFunc(slices.Clone(report.Problems), func(p spec.Problem) bool {
 		return p.Reason == v1alpha1.ReasonUngovernedPods // that a gate was lifted is noted by who sees it, too
 	})
+	if len(report.Problems) == 0 {
+		report.Problems = nil
+	}
 	report.Object, report.Cluster, report.Groups, report.Nodes = nil, nil, slices.Clone(report.Groups), slices.Clone(report.Nodes)
 	for i, node := range report.Nodes {
 		if node.Group != nil {

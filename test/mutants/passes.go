@@ -42,8 +42,10 @@ func ofPasses() []mutant {
 			"a pass of another object counts", specs, ""},
 		{specPath + "definition.go", "if status.EnforcementMode == v1alpha1.Continuous || ", "if ",
 			"what an earlier release recorded counts though it could be lost", specs, ""},
-		{specPath + "definition.go", " || meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionDryRun) {", " || meta.IsStatusConditionTrue(nil, v1alpha1.ConditionDryRun) {",
-			"what an earlier release recorded in a dry run counts", specs, ""},
+		{specPath + "definition.go", " || (wasDryRun && !s.DryRunRequested) {", " || (wasDryRun && false) {",
+			"what was recorded in a dry run counts after it", specs, ""},
+		{specPath + "definition.go", " || (wasDryRun && !s.DryRunRequested) {", " || wasDryRun {",
+			"a restart forgets which groups a dry run has passed", engine, ""},
 
 		{record, "looked, err := r.eyes.look(ctx, ripe)", "looked, err := sequence.Looked{}, ctx.Err()",
 			"a pass is recorded without a look", records, ""},

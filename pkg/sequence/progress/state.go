@@ -185,7 +185,9 @@ func (s *State) passIfDone(d Domain, group int, now time.Time) {
 			s.TimedOutRipe.Add(group)
 		}
 	default:
-		s.Pass(group, latest(at, s.ReleasedAt(d, group)))
+		if s.Pass(group, latest(at, s.ReleasedAt(d, group))); !d.Continuous && !timedOut {
+			s.Once.Add(group) // as a record does
+		}
 	}
 }
 

@@ -106,7 +106,7 @@ func RecordOf(status *v1alpha1.PodSequenceStatus, hash string, group int) v1alph
 }
 
 // PassIn returns the pass that status records of a group which is still defined in the same way. A status of an earlier release has it in
-// groups; there it counts unless passes could be lost, or nothing was held.
+// groups; there it counts unless passes could be lost. So has that of a dry run, where it counts as long as the dry run lasts.
 func (s *Sequence) PassIn(status *v1alpha1.PodSequenceStatus, group int) (pass v1alpha1.GroupPass, recorded bool) {
 	if s.PerNode || s.Groups[group].Hash == "" {
 		return v1alpha1.GroupPass{}, false
@@ -114,7 +114,8 @@ func (s *Sequence) PassIn(status *v1alpha1.PodSequenceStatus, group int) (pass v
 	if pass, recorded := status.Passes[s.Groups[group].Hash]; recorded {
 		return pass, pass.UID == s.UID
 	}
-	if status.EnforcementMode == v1alpha1.Continuous || meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionDryRun) {
+	wasDryRun := meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionDryRun)
+	if status.EnforcementMode == v1alpha1.Continuous || (wasDryRun && !s.DryRunRequested) {
 		return v1alpha1.GroupPass{}, false
 	}
 	record := s.Record(status, group)

@@ -174,7 +174,11 @@ func TestWhichRecordsCount(t *testing.T) {
 		"one from when passes could be lost": {func(s *Sequence) v1alpha1.PodSequenceStatus {
 			return v1alpha1.PodSequenceStatus{Groups: earlier(s), EnforcementMode: v1alpha1.Continuous}
 		}, false},
-		"one from a dry run": {func(s *Sequence) v1alpha1.PodSequenceStatus {
+		"one from the dry run that is under way": {func(s *Sequence) v1alpha1.PodSequenceStatus {
+			s.DryRunRequested = true
+			return v1alpha1.PodSequenceStatus{Groups: earlier(s), Conditions: []metav1.Condition{{Type: v1alpha1.ConditionDryRun, Status: metav1.ConditionTrue}}}
+		}, true},
+		"one from a dry run that is over": {func(s *Sequence) v1alpha1.PodSequenceStatus {
 			return v1alpha1.PodSequenceStatus{Groups: earlier(s), Conditions: []metav1.Condition{{Type: v1alpha1.ConditionDryRun, Status: metav1.ConditionTrue}}}
 		}, false},
 	} {
