@@ -164,7 +164,7 @@ func (c *comparison) checkReleased(changes Changes, before, after answers) error
 		case lifts:
 			return fmt.Errorf("the gate of %s may be lifted now and it is not released", p.Name)
 		case opened.Len() > 0:
-			if _, pinned := c.oracle.pinnedTo(p); pinned || !c.fill(opened, changes) {
+			if _, pinned := c.oracle.pinnedTo(p); pinned || !c.fill(opened, changes, after) {
 				return fmt.Errorf("%s may now go to %v and is not released", p.Name, opened.UnsortedList())
 			}
 			if _, waits := c.untried[p.UID]; !waits {
@@ -195,9 +195,15 @@ func (c *comparison) checkReleased(changes Changes, before, after answers) error
 	return nil
 }
 
-// fill reports whether as many pods are released as there is room for on the nodes, so that the others may be tried later.
-func (c *comparison) fill(nodes sets.Set[string], changes Changes) bool {
+// fill reports whether as many pods are released as there is room for on the nodes, so that the others may be tried later. One that another
+// sequence holds may take the place of one that is tried.
+func (c *comparison) fill(nodes sets.Set[string], changes Changes, after answers) bool {
 	room := 0
+	for _, p := range after.pods {
+		if p.held {
+			room--
+		}
+	}
 	for name := range nodes {
 		most := 110
 		if pods := c.oracle.node(name).Status.Allocatable.Pods().Value(); pods > 0 {
