@@ -91,16 +91,11 @@ func (p *pod) reachedSeen(reached v1alpha1.RequiredStatus) time.Time {
 
 // noteMarks notes the earliest that the pod can have come to what it has now, before its facts are replaced by these.
 func (p *pod) noteMarks(f *podFacts, e event) {
-	seen, without := marks{}, marks{}
+	seen := marks{}
 	for reached, at := range f.marks {
 		before, had := time.Time{}, false
 		if p.podFacts.marks != nil {
 			before, had = p.podFacts.marks[reached]
-		}
-		if had {
-			without[reached] = p.markWithout[reached]
-		} else if !p.lookedAt.IsZero() {
-			without[reached] = p.lookedAt
 		}
 		switch {
 		case had && before.Equal(at):
@@ -108,10 +103,10 @@ func (p *pod) noteMarks(f *podFacts, e event) {
 		case at.IsZero():
 			seen[reached] = e.earliest
 		default:
-			seen[reached] = earlier(later(f.told(reached), without[reached]), e.earliest)
+			seen[reached] = earlier(f.told(reached), e.earliest)
 		}
 	}
-	p.markSeen, p.markWithout, p.lookedAt = seen, without, e.earliest.Truncate(time.Second)
+	p.markSeen = seen
 }
 
 // whyNoMark says in words that a pod has not what is required.

@@ -34,6 +34,11 @@ func TestJudgeSeesABreakByItsEnd(t *testing.T) {
 			steps:     []step{waits, dbIsReady, passing(8 * time.Second), ready("db"), passing(4 * time.Second), bind("app")},
 			wantEarly: []string{"shop/app"}, wantBindings: 1,
 		},
+		"a pod that turned ready again by a clock that is behind counts since when it says": {
+			steps: []step{waits, dbIsReady, passing(5 * time.Second), unready("db"), passing(4 * time.Second), readySince("db", 0),
+				passing(3 * time.Second), bind("app")},
+			wantBindings: 1,
+		},
 		"it may be bound when that wait is over": {
 			steps:        []step{waits, dbIsReady, passing(8 * time.Second), ready("db"), passing(11 * time.Second), bind("app")},
 			wantBindings: 1,

@@ -50,13 +50,9 @@ type pod struct {
 	// lifted are the sequences whose gate the pod lost while it belonged to another scheduler than ours. Nobody can hold it
 	// afterwards.
 	lifted    map[types.UID]lift
-	readySeen time.Time // the earliest that it can have turned ready; zero when it is not
-	// unreadySeen is when it was last seen not to be ready, at the earliest.
-	unreadySeen time.Time
-	// markSeen and markWithout are the same for what else it has, and lookedAt is when it was last seen.
-	markSeen, markWithout marks
-	lookedAt              time.Time
-	nowhere               bool // see isNowhere
+	readySeen time.Time // since when a scheduler may take it for ready, at the earliest; zero when it is not
+	markSeen  marks     // the same for what else it has
+	nowhere   bool      // see isNowhere
 	// labelledSince is since when it has had its labels, namesSince since when that which names a PodSequence.
 	labelledSince, namesSince moment
 	// releasedLacking is what it lacked when it lost our gates.
@@ -128,13 +124,12 @@ func (w *world) put(e event) (p *pod, bound bool) {
 	bound = p.node == "" && f.node != ""
 	switch {
 	case !f.ready:
-		p.readySeen, p.unreadySeen = time.Time{}, e.earliest.Truncate(time.Second)
+		p.readySeen = time.Time{}
 	case !p.ready || !f.readyAt.Equal(p.readyAt):
 		p.readySeen = e.earliest
 		if !f.readyAt.IsZero() {
-			// The clock of a kubelet may be wrong, that of the API server is not.
-			told := later(later(f.readyAt, p.unreadySeen), later(f.createdAt, f.boundAt))
-			p.readySeen = earlier(told, e.earliest)
+			// What a kubelet says counts, though its clock may be wrong: not before the pod was bound, and not in the future.
+			p.readySeen = earlier(later(f.readyAt, later(f.createdAt, f.boundAt)), e.earliest)
 		}
 	}
 	p.noteLabels(f, e)
