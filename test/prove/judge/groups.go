@@ -87,8 +87,11 @@ func (f *facts) workloadsOf(s *sequence, index int) []*workload {
 	return found
 }
 
-// reached reports whether a pod is what its group asks for.
-func reached(g *group, pod *corev1.Pod) bool {
+// reached reports whether a pod is what its group asks for. One on a node that is gone counts for nothing, until somebody deletes it.
+func (f *facts) reached(g *group, pod *corev1.Pod) bool {
+	if pod.Spec.NodeName != "" && !slices.ContainsFunc(f.nodes, func(n corev1.Node) bool { return n.Name == pod.Spec.NodeName }) {
+		return false
+	}
 	if pod.Status.Phase == corev1.PodSucceeded {
 		return true
 	}
@@ -187,7 +190,7 @@ func (f *facts) membersSatisfied(s *sequence, index int) bool {
 		switch {
 		case !ownerless && owner == nil:
 			return false
-		case reached(g, pod):
+		case f.reached(g, pod):
 			count++
 		case pod.Status.Phase != corev1.PodFailed || ownerless:
 			return false
@@ -217,7 +220,7 @@ func (f *facts) namesReached(s *sequence, g *group) bool {
 	count := 0
 	for i := range f.pods {
 		pod := &f.pods[i]
-		if pod.DeletionTimestamp == nil && f.livesIn(g, pod.Namespace) && slices.Contains(g.Pods, pod.Name) && reached(g, pod) {
+		if pod.DeletionTimestamp == nil && f.livesIn(g, pod.Namespace) && slices.Contains(g.Pods, pod.Name) && f.reached(g, pod) {
 			count++
 		}
 	}
@@ -267,7 +270,7 @@ func (f *facts) membersSatisfiedOn(s *sequence, index int, node *corev1.Node) bo
 		}
 		ownerless, owner := f.owner(pod)
 		since := readySince(pod)
-		if !reached(g, pod) || since.Before(node.CreationTimestamp.Add(time.Second)) || !ownerless && owner == nil {
+		if !f.reached(g, pod) || since.Before(node.CreationTimestamp.Add(time.Second)) || !ownerless && owner == nil {
 			return false
 		}
 		count++
