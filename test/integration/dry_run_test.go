@@ -2,6 +2,7 @@ package integration
 
 import (
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/assert"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -53,6 +54,9 @@ func TestASequenceThatTurnsToADryRunReleasesWhatItHolds(t *testing.T) {
 	s.Create(s.threeTiers().Obj())
 	s.createPods(s.pod("web"), s.gated("app").SchedulerName(stockScheduler))
 	s.expectHeld("web", "app")
+	// Status counts whole seconds, and time alone changes nothing of a dry run.
+	held := time.Now()
+	s.Await("more than a second to pass", func() bool { return time.Since(held) > 1100*time.Millisecond })
 	s.setDryRun("shop", true)
 	s.awaitBound("web", "app")
 	s.Await("status to say for how long they would have been held", func() bool {

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -144,11 +145,20 @@ func (c *Cluster) StartComponent(ctx context.Context, name string, moreArgs ...s
 		return fmt.Errorf("component %s is running already", name)
 	}
 	p.Args = append(p.Args, moreArgs...)
-	if err := p.awaitPorts(ctx); err != nil {
-		return err
+	for attempt := 1; ; attempt++ {
+		if err := p.awaitPorts(ctx); err != nil {
+			return err
+		}
+		// Now and then the kernel refuses a port at which nobody listens any more.
+		err := c.run(ctx, p)
+		if err == nil || attempt == startAttempts || !strings.Contains(err.Error(), syscall.EADDRINUSE.Error()) {
+			return err
+		}
 	}
-	return c.run(ctx, p)
 }
+
+// startAttempts is how often a component is started whose port is still in use.
+const startAttempts = 3
 
 // Replace ends a program of ours, and starts that of another release, which is in the directory bin, with the same arguments.
 func (c *Cluster) Replace(ctx context.Context, name, bin string) error {
