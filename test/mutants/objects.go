@@ -2,7 +2,6 @@ package main
 
 // ofObjects are about objects that groups wait for.
 func ofObjects() []mutant {
-	const file = "pkg/sequence/objects.go"
 	return []mutant{
 		{readinessPath + "group.go", "if g.Unreadable || !need.Objects.IsSatisfied() || need.Unmet", "if g.Unreadable || need.Unmet",
 			"no object is waited for", engine, ""},
