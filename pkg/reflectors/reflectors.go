@@ -1,8 +1,8 @@
 // Package reflectors runs the reflectors of client-go so that each failure is reported to who needs what they bring. A
 // cache.Reflector that runs by itself only logs it.
 //
-// Informers report failures as well, but for refused watches, see reported, and since client-go 0.36 they replace their store in one step (AtomicFIFO). What they still lack
-// (0.37):
+// Informers report failures as well, but for refused watches, see reported, and since client-go 0.36 they replace their store in one step
+// (AtomicFIFO). What they still lack (0.37):
 //
 //   - A handler gets a list object by object, first what is gone, and is not told where the list ends, nor its version.
 //   - A handler gets no bookmarks, and of what is gone since the last list not the version in which that was found out.

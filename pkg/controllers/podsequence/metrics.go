@@ -14,8 +14,8 @@ import (
 
 var (
 	sequencesByPhase = telemetry.Sequences.GaugeVec("sequences", "Sequences, by kind and phase.", "kind", "phase")
-	groupsByPhase    = telemetry.Sequences.GaugeVec("groups", "Groups of sequences, by kind and phase. In a sequence of scope Node a group counts once, not for each node.",
-		"kind", "phase")
+	groupsByPhase    = telemetry.Sequences.GaugeVec("groups",
+		"Groups of sequences, by kind and phase. In a sequence of scope Node a group counts once, not for each node.", "kind", "phase")
 	groupReady = telemetry.Sequences.HistogramVec("group_ready_seconds",
 		"Seconds from the release of a group until it was ready for the first time.", telemetry.Durations, "kind")
 	statusWriteErrors = telemetry.Sequences.CounterVec("status_write_errors_total",
@@ -23,7 +23,8 @@ var (
 
 	degradedSequences = telemetry.Sequences.GaugeVec("degraded_sequences",
 		"Sequences whose condition Degraded is true, by kind and reason. One with several reasons counts for each of them.", "kind", "reason")
-	stalledSequences    = telemetry.Sequences.GaugeVec("stalled_sequences", "Sequences that will not complete unless somebody acts, by kind and reason.", "kind", "reason")
+	stalledSequences = telemetry.Sequences.GaugeVec("stalled_sequences",
+		"Sequences that will not complete unless somebody acts, by kind and reason.", "kind", "reason")
 	overriddenSequences = telemetry.Sequences.GaugeVec("overridden_sequences", "Sequences with annotations that override the spec, by kind.", "kind")
 	podsOutOfOrder      = telemetry.Sequences.GaugeVec("pods_started_out_of_order",
 		"Pods that started before their sequence existed, while a group that they wait for was not ready, by kind of the sequence.", "kind")

@@ -106,7 +106,7 @@ func RecordOf(status *v1alpha1.PodSequenceStatus, hash string, group int) v1alph
 }
 
 // PassIn returns the pass that status records of a group which is still defined in the same way. A status of an earlier release has it in
-// groups; there it counts unless passes could be lost. So has that of a dry run, where it counts as long as the dry run lasts.
+// groups; it counts unless passes could be lost then. That of a dry run is there as well, and counts as long as the dry run lasts.
 func (s *Sequence) PassIn(status *v1alpha1.PodSequenceStatus, group int) (pass v1alpha1.GroupPass, recorded bool) {
 	if s.PerNode || s.Groups[group].Hash == "" {
 		return v1alpha1.GroupPass{}, false

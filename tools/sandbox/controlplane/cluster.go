@@ -149,7 +149,7 @@ func (c *Cluster) StartComponent(ctx context.Context, name string, moreArgs ...s
 		if err := p.awaitPorts(ctx); err != nil {
 			return err
 		}
-		// Now and then the kernel refuses a port at which nobody listens any more.
+		// Seen once on a busy machine, with a port at which nobody answered any more: why is not known.
 		err := c.run(ctx, p)
 		if err == nil || attempt == startAttempts || !strings.Contains(err.Error(), syscall.EADDRINUSE.Error()) {
 			return err
