@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/fairqueue"
@@ -44,6 +45,8 @@ type Options struct {
 	// Delay is how long what is ripe must have been so before it is recorded: the controller lets the scheduler go first where both run.
 	// 0 for at once.
 	Delay time.Duration
+	// Clock says when a pass is recorded: waits and time-outs of the groups after it count from then. The default is the own clock.
+	Clock clock.PassiveClock
 	// Recorded gets the object that the API server returned when passes were recorded, so that nobody waits for the watch to bring it.
 	// Must not be nil.
 	Recorded func(object *unstructured.Unstructured)
@@ -67,6 +70,9 @@ type Recorder struct {
 // New returns a Recorder that does nothing until Run. The rate limit of the configuration does not apply: what waits for a pass would only
 // wait longer.
 func New(config *rest.Config, decider Decider, options Options) (*Recorder, error) {
+	if options.Clock == nil {
+		options.Clock = clock.RealClock{}
+	}
 	config = rest.CopyConfig(config)
 	config.QPS, config.RateLimiter = -1, nil
 	client, err := rest.HTTPClientFor(config)
@@ -205,9 +211,9 @@ func (r *Recorder) record(ctx context.Context, key types.NamespacedName) error {
 
 // patch adds passes to the status of the version of the sequence that they are missing from, and of no other.
 func (r *Recorder) patch(ctx context.Context, ripe sequence.Ripe) (*unstructured.Unstructured, error) {
-	passes := map[string]any{}
+	passes, at := map[string]any{}, metav1.NewTime(r.options.Clock.Now())
 	for hash, pass := range ripe.Passes {
-		passes[hash] = map[string]any{"uid": pass.UID, "at": pass.At, "timedOut": nil} // of a pass that a backup tool restored nothing stays
+		passes[hash] = map[string]any{"uid": pass.UID, "at": at, "timedOut": nil} // of a pass that a backup tool restored nothing stays
 		if pass.TimedOut {
 			passes[hash].(map[string]any)["timedOut"] = true
 		}

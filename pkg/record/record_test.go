@@ -31,10 +31,9 @@ const (
 
 // passed is a sequence with a group that is ripe and counts workloads.
 func passed(workloads ...inventory.WorkloadKey) *sequence.Ripe {
-	at := metav1.NewTime(time.Date(2026, 7, 1, 12, 0, 0, 0, time.UTC))
 	return &sequence.Ripe{
 		Key: key, UID: "u1", ResourceVersion: "7", Workloads: workloads,
-		Passes: map[string]v1alpha1.GroupPass{"h1": {UID: "u1", At: at}, "h2": {UID: "u1", At: at, TimedOut: true}},
+		Passes: map[string]v1alpha1.GroupPass{"h1": {UID: "u1"}, "h2": {UID: "u1", TimedOut: true}},
 	}
 }
 
@@ -62,11 +61,21 @@ func TestRecord(t *testing.T) {
 			kind, body, _ := strings.Cut(s.patches[0], " ")
 			assert.Equal(t, string(types.MergePatchType), kind)
 			assert.JSONEq(t, `{"metadata":{"uid":"u1","resourceVersion":"7"},"status":{"passes":{
-				"h1":{"uid":"u1","at":"2026-07-01T12:00:00Z","timedOut":null},
-				"h2":{"uid":"u1","at":"2026-07-01T12:00:00Z","timedOut":true}}}}`, body)
+				"h1":{"uid":"u1","at":"2000-01-01T00:00:00Z","timedOut":null},
+				"h2":{"uid":"u1","at":"2000-01-01T00:00:00Z","timedOut":true}}}}`, body)
 			require.Len(t, s.recorded, 1)
 			assert.Equal(t, "8", s.recorded[0].GetResourceVersion())
 			assert.Empty(t, s.Why(key))
+		})
+	})
+	t.Run("its time is that of the record, however long the API server took until then", func(t *testing.T) {
+		play(t, Options{}, func(t *testing.T, s *stage) {
+			s.objects[deployments+"/db"] = deployment("db")
+			s.ripe, s.slow = passed(deploymentKey("db")), 20*time.Second
+			s.ask(key)
+			s.later(time.Minute)
+			require.Len(t, s.patches, 1)
+			assert.Contains(t, s.patches[0], `"h1":{"at":"2000-01-01T00:00:20Z"`)
 		})
 	})
 	t.Run("a ClusterPodSequence is recorded in its own resource", func(t *testing.T) {

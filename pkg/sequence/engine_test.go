@@ -288,11 +288,11 @@ func TestStatusTimes(t *testing.T) {
 		wantSatisfied *time.Time
 		wantPassed    time.Time
 	}{
-		"a group is passed when its last pod turned ready": {
-			readyAt: created.Add(10 * time.Second), wantSatisfied: new(created.Add(10 * time.Second)), wantPassed: created.Add(10 * time.Second),
+		"a group is passed when that is recorded, not when its last pod turned ready": {
+			readyAt: created.Add(10 * time.Second), wantSatisfied: new(created.Add(10 * time.Second)), wantPassed: now,
 		},
-		"not before it was released": {
-			readyAt: created.Add(-time.Hour), wantSatisfied: new(created.Add(-time.Hour)), wantPassed: created,
+		"also if it was ready before the sequence was created": {
+			readyAt: created.Add(-time.Hour), wantSatisfied: new(created.Add(-time.Hour)), wantPassed: now,
 		},
 		"a time in the future counts as now": {
 			readyAt: now.Add(time.Hour), wantSatisfied: new(now), wantPassed: now,

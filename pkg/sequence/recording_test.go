@@ -73,7 +73,10 @@ func (a recording) recordRipe(ripe Ripe) Changes {
 	if a.passes[ripe.UID] == nil {
 		a.passes[ripe.UID] = map[string]v1alpha1.GroupPass{}
 	}
-	maps.Copy(a.passes[ripe.UID], ripe.Passes)
+	for hash, pass := range ripe.Passes {
+		pass.At = metav1.NewTime(a.now.Truncate(time.Second))
+		a.passes[ripe.UID][hash] = pass
+	}
 	return a.settleAt("", func(tx *transaction) { a.recorded(a.sequences[ripe.Key], tx) })
 }
 

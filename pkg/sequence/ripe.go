@@ -3,7 +3,6 @@ package sequence
 import (
 	"maps"
 	"slices"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -26,7 +25,7 @@ type Ripe struct {
 	// UID and ResourceVersion are of the object from whose status the passes are missing.
 	UID             types.UID
 	ResourceVersion string
-	// Passes are to be recorded, by the hash of their group.
+	// Passes are to be recorded, by the hash of their group. Whoever records them says when, because nothing is released before.
 	Passes map[string]v1alpha1.GroupPass
 	// Workloads are all that the groups count, sorted.
 	Workloads []inventory.WorkloadKey
@@ -52,9 +51,7 @@ func (k *knowledge) ripe(key types.NamespacedName) (ripe Ripe, ok bool) {
 	ripe = Ripe{Key: key, UID: s.UID, ResourceVersion: s.object.ResourceVersion, Passes: map[string]v1alpha1.GroupPass{}}
 	namespaces := map[string]struct{}{}
 	for i := range d.Ripe.All() {
-		ripe.Passes[s.groups[i].Hash] = v1alpha1.GroupPass{
-			UID: s.UID, At: metav1.NewTime(d.PassedAt(i).Truncate(time.Second)), TimedOut: d.TimedOutRipe.Has(i),
-		}
+		ripe.Passes[s.groups[i].Hash] = v1alpha1.GroupPass{UID: s.UID, TimedOut: d.TimedOutRipe.Has(i)}
 		if d.TimedOutRipe.Has(i) {
 			continue // whatever it counts
 		}

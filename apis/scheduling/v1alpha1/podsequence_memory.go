@@ -47,7 +47,7 @@ type GroupPass struct {
 	// The UID of the sequence that recorded it. A pass that a backup tool restored to a sequence with another UID does not count.
 	UID types.UID `json:"uid"`
 
-	// When the group was passed.
+	// When that was recorded. Groups after it were released no earlier, and their timeouts count from then.
 	At metav1.Time `json:"at"`
 
 	// Whether it was passed because its timeout was over, with onTimeout Continue, and not because it was ready.

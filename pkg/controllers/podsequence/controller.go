@@ -99,7 +99,7 @@ func Add(mgr manager.Manager, options Options) (*Holds, error) {
 		return nil, fmt.Errorf("make feed: %w", err)
 	}
 	d.feed = source
-	recorder, err := record.New(mgr.GetConfig(), engine, record.Options{Recorded: source.Recorded, Delay: options.recordDelay()})
+	recorder, err := record.New(mgr.GetConfig(), engine, record.Options{Clock: options.Stamps, Recorded: source.Recorded, Delay: options.recordDelay()})
 	if err != nil {
 		return nil, fmt.Errorf("make recorder of passes: %w", err)
 	}

@@ -117,7 +117,7 @@ func (h *holder) connect(logger klog.Logger) (run func(ctx context.Context, node
 	if err != nil {
 		return nil, fmt.Errorf("prepare to watch PodSequences: %w", err)
 	}
-	recorder, err := record.New(config, h.engine, record.Options{Recorded: source.Recorded})
+	recorder, err := record.New(config, h.engine, record.Options{Clock: h.clock.Stamps(), Recorded: source.Recorded})
 	if err != nil {
 		return nil, err
 	}

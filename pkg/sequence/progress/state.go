@@ -34,13 +34,13 @@ type State struct {
 	Reopened spec.GroupSet
 
 	lostAt   []time.Time // by group, see LostAt; nil while none was lost
-	passedAt []time.Time // by group, also of ripe ones; nothing on a node, where it does not matter
+	passedAt []time.Time // by group; nothing on a node, where it does not matter
 }
 
 // Current returns the groups that are reached and not passed.
 func (s *State) Current() spec.GroupSet { return s.Reached &^ s.Passed }
 
-// PassedAt returns when a group was passed that is passed, or would be that is ripe, as far as that is known; on a node it is not.
+// PassedAt returns when a group was passed, as far as that is known; on a node it is not. Where passes are recorded, it is when that was.
 func (s *State) PassedAt(group int) time.Time {
 	if group < len(s.passedAt) {
 		return s.passedAt[group]
@@ -90,11 +90,7 @@ func (s *State) noteWaiting(d Domain, group int, now time.Time) {
 
 // Pass notes that a group was passed.
 func (s *State) Pass(group int, at time.Time) {
-	s.setPassedAt(group, at)
 	s.Passed.Add(group)
-}
-
-func (s *State) setPassedAt(group int, at time.Time) {
 	for len(s.passedAt) <= group {
 		s.passedAt = append(s.passedAt, time.Time{})
 	}
@@ -180,7 +176,6 @@ func (s *State) passIfDone(d Domain, group int, now time.Time) {
 	case d.OnNode:
 		s.Passed.Add(group)
 	case records:
-		s.setPassedAt(group, latest(at, s.ReleasedAt(d, group)))
 		if s.Ripe.Add(group); timedOut {
 			s.TimedOutRipe.Add(group)
 		}
