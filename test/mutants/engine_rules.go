@@ -199,7 +199,7 @@ func ofProgress() []mutant {
 			"by Continuous in the cluster a pass is permanent", engine, ""},
 		{progressPath + "state.go", "if g.ContinueOnTimeout && s.TimedOut(", "if s.TimedOut(",
 			"a time-out lets the sequence go on that should fail", engine, ""},
-		{progressPath + "state.go", "s.setPassedAt(group, latest(at, s.ReleasedAt(d, group)))", "s.setPassedAt(group, at)",
+		{progressPath + "state.go", "s.Pass(group, latest(at, s.ReleasedAt(d, group))) //", "s.Pass(group, at) //",
 			"a group is passed before it was released", progresses, ""},
 		{progressPath + "state.go", "if at := s.Deadline(d, i); now.Before(at) && !s.SatisfiedOnce(d, i) {\n\t\t\tsoonest(at)", "if at := s.Deadline(d, i); now.Before(at) && !s.SatisfiedOnce(d, i) {\n\t\t\t_ = at",
 			"nobody wakes when a time-out is over", engine, ""},
