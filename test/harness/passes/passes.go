@@ -2,13 +2,15 @@
 package passes
 
 import (
-	"maps"
 	"strconv"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/report"
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
@@ -19,18 +21,33 @@ func Record(engine *sequence.Engine, key types.NamespacedName) sequence.Changes 
 	if !ok {
 		return sequence.Changes{}
 	}
-	report, _ := engine.Report(key)
-	stored := spec.Stored{PodSequence: report.Object.DeepCopy()}
+	known, _ := engine.Report(key)
+	stored := spec.Stored{PodSequence: known.Object.DeepCopy()}
 	stored.ResourceVersion = Next(ripe.ResourceVersion)
 	if stored.Status.Passes == nil {
 		stored.Status.Passes = map[string]v1alpha1.GroupPass{}
 	}
-	maps.Copy(stored.Status.Passes, ripe.Passes)
-	if report.Cluster != nil {
-		stored.Cluster = report.Cluster.DeepCopy()
+	for i, g := range known.Groups {
+		if pass, is := ripe.Passes[g.Hash]; is {
+			pass.At = metav1.NewTime(earliest(g, stored.Spec.PodGroups[i].WaitDuration))
+			stored.Status.Passes[g.Hash] = pass
+		}
+	}
+	if known.Cluster != nil {
+		stored.Cluster = known.Cluster.DeepCopy()
 		stored.Cluster.ResourceVersion, stored.Cluster.Status.Passes = stored.ResourceVersion, stored.Status.Passes
 	}
 	return engine.Recorded(stored)
+}
+
+// earliest returns when a group that is ripe could have been recorded at the earliest, so that a test that knows only the end need not play
+// what was before; zero, which counts as the present, for one that has timed out.
+func earliest(g report.Group, wait v1alpha1.Duration) time.Time {
+	duration, err := wait.Parse()
+	if err != nil || duration == 0 || g.SatisfiedAt.IsZero() {
+		return g.SatisfiedAt.Truncate(time.Second)
+	}
+	return g.SatisfiedAt.Truncate(time.Second).Add(time.Second + duration)
 }
 
 // RecordAll records what an event made ripe, and what becomes ripe by that, of tests that do not look at what the records change.
