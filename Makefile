@@ -17,8 +17,8 @@ version_pkg := k8s.io/component-base/version
 ldflags := -s -w \
 	-X $(version_pkg).gitVersion=v$(KUBERNETES_VERSION) \
 	-X $(version_pkg).gitMajor=1 -X $(version_pkg).gitMinor=$(word 2,$(subst ., ,$(KUBERNETES_VERSION))) \
-	-X example.com/podsequence/pkg/version.version=$(VERSION) \
-	-X example.com/podsequence/pkg/version.commit=$(COMMIT)
+	-X example.com/podsequence/internal/version.version=$(VERSION) \
+	-X example.com/podsequence/internal/version.commit=$(COMMIT)
 
 ##@ Try it
 
@@ -255,7 +255,7 @@ check: ## Check what changed, before each commit: formatting, lint, and the shor
 go_test := $(GO) test -vet=off -ldflags=-linkmode=internal
 
 # The tests of the product, of which none needs a control plane, and those that read all files: an edit anywhere can break them.
-unit_packages := ./apis/... ./cmd/... ./kinds/... ./pkg/... ./test/docs ./test/mutants \
+unit_packages := ./apis/... ./cmd/... ./internal/... ./pkg/... ./test/docs ./test/mutants \
 	./tools/holds/... ./tools/podseqctl/... ./tools/programflags/... ./tools/removal/...
 
 # Those whose packages have locks, atomics or goroutines.
@@ -407,7 +407,7 @@ mutants: ## Make small wrong changes in the code, one at a time, and report whic
 .PHONY: fuzz
 fuzz: FOR ?= 1h
 fuzz: ## Fuzz the engine and everything that reads stored objects, each for an hour, or FOR=10m; inputs that fail go to testdata/fuzz
-	@grep -rHoE '^func Fuzz[A-Za-z]+' --include='*_test.go' pkg kinds tools | sort | while IFS=': ' read -r file _ name; do \
+	@grep -rHoE '^func Fuzz[A-Za-z]+' --include='*_test.go' pkg tools | sort | while IFS=': ' read -r file _ name; do \
 		echo "$$name:" && $(GO) test -run '^$$' -fuzz "^$$name$$" -fuzztime '$(FOR)' -fuzzminimizetime 1x "./$${file%/*}" </dev/null || exit 1; \
 	done
 

@@ -3,7 +3,7 @@
 # clock (testing/synctest), with real the others, and without an argument all.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-grep -rlE --include='*.go' --exclude='*_test.go' '^[[:space:]]*("sync(/atomic)?"$|go (func|[a-zA-Z_.]+)\()' apis cmd/controller cmd/kubectl-podseq cmd/scheduler kinds pkg tools |
+grep -rlE --include='*.go' --exclude='*_test.go' '^[[:space:]]*("sync(/atomic)?"$|go (func|[a-zA-Z_.]+)\()' apis cmd/controller cmd/kubectl-podseq cmd/scheduler internal pkg tools |
   xargs -n 1 dirname | sort -u | while read -r package; do
   clock=real
   if grep -qs '"testing/synctest"' "$package"/*_test.go; then clock=fake; fi

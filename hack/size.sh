@@ -5,12 +5,12 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
-core=(sequence feed record plugins controllers/podsequence podwriter objectwatch objects podgroupwatch definitions statusbudget census)
+core=(pkg/{sequence,feed,record,plugins,podwriter,controllers/podsequence,controllers/podgroup/podgroupwatch} internal/{definitions,statusbudget,census})
 slack=100
 
 # Each package with its size, and all together.
 sizes() {
-  git ls-files "${core[@]/#/pkg/}" | grep '\.go$' | grep -v '_test\.go$' | xargs wc -l | awk '
+  git ls-files "${core[@]}" | grep '\.go$' | grep -v '_test\.go$' | xargs wc -l | awk '
     $2 == "total" { next }
     { core += $1; sub("/[^/]*$", "", $2); if ((lines[$2] += $1) > largest) largest = lines[$2] }
     END { print "core", core; print "largest", largest }'

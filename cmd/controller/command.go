@@ -9,7 +9,7 @@ import (
 	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 
-	"example.com/podsequence/pkg/version"
+	"example.com/podsequence/internal/version"
 )
 
 const help = `podsequence-controller writes the status of PodSequences, and releases pods that other schedulers place.

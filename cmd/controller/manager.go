@@ -20,15 +20,15 @@ import (
 	appsv1 "example.com/podsequence/apis/apps/v1"
 	batchv1alpha1 "example.com/podsequence/apis/batch/v1alpha1"
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/kinds/deploymentcoordination"
-	"example.com/podsequence/kinds/kueue"
-	"example.com/podsequence/kinds/podgroup"
-	"example.com/podsequence/kinds/sequentialjob"
-	"example.com/podsequence/pkg/buildinfo"
+	"example.com/podsequence/internal/buildinfo"
+	"example.com/podsequence/internal/installation"
+	"example.com/podsequence/internal/servertime"
+	"example.com/podsequence/internal/statusbudget"
+	"example.com/podsequence/pkg/controllers/deploymentcoordination"
+	"example.com/podsequence/pkg/controllers/kueue"
+	"example.com/podsequence/pkg/controllers/podgroup"
 	"example.com/podsequence/pkg/controllers/podsequence"
-	"example.com/podsequence/pkg/installation"
-	"example.com/podsequence/pkg/servertime"
-	"example.com/podsequence/pkg/statusbudget"
+	"example.com/podsequence/pkg/controllers/sequentialjob"
 )
 
 const (

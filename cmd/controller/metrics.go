@@ -5,8 +5,8 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
-	"example.com/podsequence/pkg/buildinfo"
-	"example.com/podsequence/pkg/telemetry"
+	"example.com/podsequence/internal/buildinfo"
+	"example.com/podsequence/internal/telemetry"
 )
 
 func init() {

@@ -10,13 +10,13 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
 
-	"example.com/podsequence/kinds/deploymentcoordination"
-	"example.com/podsequence/kinds/kueue"
-	"example.com/podsequence/kinds/podgroup"
+	"example.com/podsequence/internal/installation"
+	"example.com/podsequence/internal/statusbudget"
+	"example.com/podsequence/pkg/controllers/deploymentcoordination"
+	"example.com/podsequence/pkg/controllers/kueue"
+	"example.com/podsequence/pkg/controllers/podgroup"
 	"example.com/podsequence/pkg/controllers/podsequence"
-	"example.com/podsequence/pkg/installation"
 	"example.com/podsequence/pkg/sequence"
-	"example.com/podsequence/pkg/statusbudget"
 )
 
 // options are what the flags say.

@@ -14,7 +14,7 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/healthz"
 
-	"example.com/podsequence/pkg/outage"
+	"example.com/podsequence/internal/outage"
 )
 
 // awaitAPIServer returns when the API server says which kinds there are, which the manager must know before it can start. Until

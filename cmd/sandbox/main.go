@@ -14,7 +14,7 @@ import (
 	"k8s.io/klog/v2"
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
-	"example.com/podsequence/pkg/version"
+	"example.com/podsequence/internal/version"
 )
 
 func main() {

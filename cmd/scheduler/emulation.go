@@ -21,7 +21,7 @@ import (
 	configv1 "k8s.io/kube-scheduler/config/v1"
 	"sigs.k8s.io/yaml"
 
-	"example.com/podsequence/pkg/outage"
+	"example.com/podsequence/internal/outage"
 )
 
 const (

@@ -12,9 +12,9 @@ import (
 	_ "k8s.io/component-base/metrics/prometheus/version"  // build information metric
 	"k8s.io/kubernetes/cmd/kube-scheduler/app"
 
-	"example.com/podsequence/pkg/buildinfo"
+	"example.com/podsequence/internal/buildinfo"
+	"example.com/podsequence/internal/version"
 	"example.com/podsequence/pkg/plugins/podsequence"
-	"example.com/podsequence/pkg/version"
 )
 
 func main() {

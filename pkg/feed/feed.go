@@ -45,8 +45,8 @@ import (
 	"k8s.io/utils/clock"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/definitions"
-	"example.com/podsequence/pkg/reflectors"
+	"example.com/podsequence/internal/definitions"
+	"example.com/podsequence/internal/reflectors"
 	"example.com/podsequence/pkg/sequence"
 )
 

@@ -6,9 +6,9 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"example.com/podsequence/pkg/census"
+	"example.com/podsequence/internal/census"
+	"example.com/podsequence/internal/telemetry"
 	"example.com/podsequence/pkg/sequence"
-	"example.com/podsequence/pkg/telemetry"
 )
 
 var (

@@ -9,7 +9,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 
-	"example.com/podsequence/pkg/definitions"
+	"example.com/podsequence/internal/definitions"
 	"example.com/podsequence/pkg/sequence"
 	"example.com/podsequence/pkg/sequence/report"
 	"example.com/podsequence/pkg/sequence/spec"

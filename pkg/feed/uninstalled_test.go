@@ -19,7 +19,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/definitions"
+	"example.com/podsequence/internal/definitions"
 	"example.com/podsequence/pkg/sequence"
 )
 

@@ -13,7 +13,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/printable"
+	"example.com/podsequence/internal/printable"
 )
 
 const (

@@ -26,8 +26,8 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/internal/statusbudget"
 	"example.com/podsequence/pkg/sequence/report"
-	"example.com/podsequence/pkg/statusbudget"
 )
 
 // eventLog records the events that a program asked the API server to create.

@@ -17,7 +17,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
-	"example.com/podsequence/pkg/statusbudget"
+	"example.com/podsequence/internal/statusbudget"
 )
 
 // Each is one write, and what has a node when its turn comes gets none.

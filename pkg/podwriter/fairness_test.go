@@ -18,9 +18,9 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
+	"example.com/podsequence/internal/statusbudget"
 	"example.com/podsequence/pkg/sequence"
 	"example.com/podsequence/pkg/sequence/report"
-	"example.com/podsequence/pkg/statusbudget"
 	"example.com/podsequence/test/harness/slow"
 )
 

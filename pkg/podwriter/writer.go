@@ -20,11 +20,11 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
-	"example.com/podsequence/pkg/fairqueue"
+	"example.com/podsequence/internal/fairqueue"
+	"example.com/podsequence/internal/stale"
+	"example.com/podsequence/internal/statusbudget"
 	"example.com/podsequence/pkg/sequence"
 	"example.com/podsequence/pkg/sequence/report"
-	"example.com/podsequence/pkg/stale"
-	"example.com/podsequence/pkg/statusbudget"
 )
 
 const (

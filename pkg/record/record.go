@@ -21,10 +21,10 @@ import (
 	"k8s.io/utils/clock"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/fairqueue"
+	"example.com/podsequence/internal/fairqueue"
+	"example.com/podsequence/internal/stale"
 	"example.com/podsequence/pkg/sequence"
 	"example.com/podsequence/pkg/sequence/report"
-	"example.com/podsequence/pkg/stale"
 )
 
 const (

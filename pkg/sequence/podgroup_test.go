@@ -7,7 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/podgroups"
+	"example.com/podsequence/internal/podgroups"
 	"example.com/podsequence/pkg/sequence/spec"
 )
 

@@ -10,7 +10,7 @@ import (
 	rbacv1 "k8s.io/api/rbac/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"example.com/podsequence/pkg/objectwatch"
+	"example.com/podsequence/pkg/controllers/podsequence/objectwatch"
 	"example.com/podsequence/test/harness/cluster"
 )
 

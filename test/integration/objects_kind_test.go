@@ -12,7 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/objectwatch"
+	"example.com/podsequence/pkg/controllers/podsequence/objectwatch"
 	"example.com/podsequence/test/harness/cluster"
 )
 

@@ -5,9 +5,9 @@ const (
 	pluginPath  = "pkg/plugins/podsequence/"
 	writerPath  = "pkg/podwriter/"
 	controllers = "pkg/controllers/"
-	kindsPath   = "kinds/"
-	stalePath   = "pkg/stale/"
-	clockPath   = "pkg/servertime/"
+	kindsPath   = "pkg/controllers/"
+	stalePath   = "internal/stale/"
+	clockPath   = "internal/servertime/"
 )
 
 // ofFeed are about what is known of the API server, and what is asked.

@@ -78,7 +78,7 @@ func ofReadiness() []mutant {
 			"one on a node that it lost stands in for one of an old revision", engine, ""},
 		{enginePath + "sequence.go", "len(slices.Collect(in.All())) > 1", "slices.Collect(in.All()) == nil",
 			"nobody says that the pods of a PodGroup are in several groups", engine, ""},
-		{"pkg/podgroupwatch/watcher.go", " || apierrors.IsInternalError(err) && k.unreadable.Load()", "",
+		{"pkg/controllers/podgroup/podgroupwatch/watcher.go", " || apierrors.IsInternalError(err) && k.unreadable.Load()", "",
 			"a kind of PodGroup that cannot be read is not as one that is not installed", podGroupWatches, ""},
 		{readinessPath + "demand.go", "Ready: min(ready, need)}", "Ready: ready}",
 			"a surplus of one workload covers a gap of another", engine, ""},
@@ -151,7 +151,7 @@ func ofOrder() []mutant {
 	return []mutant{
 		{specPath + "membership.go", "limit = naming[0]", "limit = 0",
 			"a pod belongs to the group that names it, though an earlier one selects it", engine, ""},
-		{"pkg/printable/name.go", "if isPlain(name) {", `if name != "" {`,
+		{"internal/printable/name.go", "if isPlain(name) {", `if name != "" {`,
 			"a name of a group breaks a line of status", engine, ""},
 		{specPath + "order.go", "awaited[i] = g.Predecessors &^ s.Skipped", "awaited[i] = g.Predecessors",
 			"skipped groups are waited for", engine, ""},

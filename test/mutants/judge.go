@@ -46,17 +46,17 @@ var (
 	reports        = judge{"pkg/sequence/report", everyTest}
 	records        = judge{"pkg/record", everyTest}
 	progresses     = judge{"pkg/sequence/progress", everyTest}
-	clocks         = judge{"pkg/servertime", everyTest}
+	clocks         = judge{"internal/servertime", everyTest}
 	feed           = judge{"pkg/feed", everyTest}
 	plugin         = judge{"pkg/plugins/podsequence", everyTest}
 	commands       = judge{"tools/podseqctl", everyTest}
 	writer         = judge{"pkg/podwriter", everyTest}
 	statuses       = judge{"pkg/controllers/podsequence", everyTest}
-	sequentialJobs = judge{"kinds/sequentialjob", everyTest}
-	coordinations  = judge{"kinds/deploymentcoordination", everyTest}
-	podGroups      = judge{"kinds/podgroup", everyTest}
+	sequentialJobs = judge{"pkg/controllers/sequentialjob", everyTest}
+	coordinations  = judge{"pkg/controllers/deploymentcoordination", everyTest}
+	podGroups      = judge{"pkg/controllers/podgroup", everyTest}
 
-	podGroupWatches = judge{"pkg/podgroupwatch", everyTest}
+	podGroupWatches = judge{"pkg/controllers/podgroup/podgroupwatch", everyTest}
 )
 
 // compile builds the tests with an overlay.

@@ -9,7 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/kinds/podgroup"
+	"example.com/podsequence/pkg/controllers/podgroup"
 	"example.com/podsequence/test/harness/builders"
 	"example.com/podsequence/tools/sandbox/controlplane"
 )

@@ -13,7 +13,7 @@ import (
 
 	appsapi "example.com/podsequence/apis/apps/v1"
 	batchapi "example.com/podsequence/apis/batch/v1alpha1"
-	"example.com/podsequence/kinds/podgroup"
+	"example.com/podsequence/pkg/controllers/podgroup"
 )
 
 // groupedPods is how many pods write invalid sizes. They are few: each stores as much as an annotation may have.

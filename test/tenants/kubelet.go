@@ -11,7 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"example.com/podsequence/kinds/podgroup"
+	"example.com/podsequence/pkg/controllers/podgroup"
 )
 
 // The benchmark plays the kubelets itself: then it knows to the moment when it made a pod ready.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"example.com/podsequence/pkg/version"
+	"example.com/podsequence/internal/version"
 	"example.com/podsequence/tools/podseqctl/check"
 )
 

@@ -22,10 +22,10 @@ import (
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/yaml"
 
-	"example.com/podsequence/pkg/installation"
+	"example.com/podsequence/internal/installation"
+	"example.com/podsequence/internal/version"
 	"example.com/podsequence/pkg/sequence"
 	"example.com/podsequence/pkg/sequence/inventory"
-	"example.com/podsequence/pkg/version"
 	"example.com/podsequence/tools/podseqctl/snapshot"
 	"example.com/podsequence/tools/podseqctl/text"
 )

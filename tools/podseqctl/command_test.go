@@ -17,7 +17,7 @@ import (
 	"k8s.io/cli-runtime/pkg/genericiooptions"
 	clocktesting "k8s.io/utils/clock/testing"
 
-	"example.com/podsequence/pkg/version"
+	"example.com/podsequence/internal/version"
 	"example.com/podsequence/tools/podseqctl/snapshot"
 )
 

@@ -19,7 +19,7 @@ import (
 
 	batchv1alpha1 "example.com/podsequence/apis/batch/v1alpha1"
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/podgroups"
+	"example.com/podsequence/internal/podgroups"
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/tools/podseqctl/lint"
 	"example.com/podsequence/tools/podseqctl/snapshot"

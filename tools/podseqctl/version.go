@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/utils/ptr"
 
-	ours "example.com/podsequence/pkg/version"
+	ours "example.com/podsequence/internal/version"
 	"example.com/podsequence/tools/podseqctl/snapshot"
 	"example.com/podsequence/tools/podseqctl/text"
 )

@@ -13,8 +13,8 @@ import (
 
 	appsapi "example.com/podsequence/apis/apps/v1"
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/kinds/deploymentcoordination/handback"
-	"example.com/podsequence/pkg/takeover"
+	"example.com/podsequence/internal/takeover"
+	"example.com/podsequence/pkg/controllers/deploymentcoordination/handback"
 )
 
 // mostPasses is how often what is released may be taken hold of again before we say that somebody does it.

@@ -13,19 +13,19 @@ import (
 	dto "github.com/prometheus/client_model/go"
 
 	// Each declares metrics.
-	_ "example.com/podsequence/kinds/deploymentcoordination"
-	_ "example.com/podsequence/kinds/podgroup"
-	_ "example.com/podsequence/kinds/sequentialjob"
-	"example.com/podsequence/pkg/buildinfo"
-	"example.com/podsequence/pkg/census"
+	"example.com/podsequence/internal/buildinfo"
+	"example.com/podsequence/internal/census"
+	_ "example.com/podsequence/internal/servertime"
+	"example.com/podsequence/internal/telemetry"
+	_ "example.com/podsequence/pkg/controllers/deploymentcoordination"
+	_ "example.com/podsequence/pkg/controllers/podgroup"
+	_ "example.com/podsequence/pkg/controllers/podgroup/podgroupwatch"
 	_ "example.com/podsequence/pkg/controllers/podsequence"
+	_ "example.com/podsequence/pkg/controllers/podsequence/objectwatch"
+	_ "example.com/podsequence/pkg/controllers/sequentialjob"
 	_ "example.com/podsequence/pkg/feed"
-	_ "example.com/podsequence/pkg/objectwatch"
-	_ "example.com/podsequence/pkg/podgroupwatch"
 	_ "example.com/podsequence/pkg/podwriter"
 	_ "example.com/podsequence/pkg/record"
-	_ "example.com/podsequence/pkg/servertime"
-	"example.com/podsequence/pkg/telemetry"
 )
 
 // Metric is what the page says of one metric.

@@ -17,7 +17,7 @@ func TestTheMetricsPageIsUpToDate(t *testing.T) {
 
 // A label that has a name of something that users create makes as many time series as they like.
 func TestLabelsAreBounded(t *testing.T) {
-	// pkg/census bounds the last.
+	// internal/census bounds the last.
 	bounded := sets.New("resource", "kind", "phase", "reason", "state", "program", "version", "namespace")
 	seen := sets.New[string]()
 	for _, metric := range All() {

@@ -21,14 +21,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/fairqueue"
+	"example.com/podsequence/internal/fairqueue"
+	"example.com/podsequence/internal/statusbudget"
+	"example.com/podsequence/internal/takeover"
+	"example.com/podsequence/pkg/controllers/podsequence/objectwatch"
 	"example.com/podsequence/pkg/feed"
-	"example.com/podsequence/pkg/objectwatch"
 	"example.com/podsequence/pkg/podwriter"
 	"example.com/podsequence/pkg/record"
 	"example.com/podsequence/pkg/sequence"
-	"example.com/podsequence/pkg/statusbudget"
-	"example.com/podsequence/pkg/takeover"
 )
 
 const (

@@ -8,8 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/census"
-	"example.com/podsequence/pkg/telemetry"
+	"example.com/podsequence/internal/census"
+	"example.com/podsequence/internal/telemetry"
 )
 
 var (

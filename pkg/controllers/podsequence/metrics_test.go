@@ -11,7 +11,7 @@ import (
 	"k8s.io/component-base/metrics/testutil"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/census"
+	"example.com/podsequence/internal/census"
 	"example.com/podsequence/test/harness/samples"
 )
 

@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/objectwatch"
+	"example.com/podsequence/pkg/controllers/podsequence/objectwatch"
 	"example.com/podsequence/pkg/record"
 	"example.com/podsequence/pkg/sequence/spec"
 	psttesting "example.com/podsequence/test/harness/builders"

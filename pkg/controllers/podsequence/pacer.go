@@ -8,7 +8,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/statusbudget"
+	"example.com/podsequence/internal/statusbudget"
 )
 
 // writeInterval is the shortest time between two writes of the same object's status.

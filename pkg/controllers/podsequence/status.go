@@ -18,11 +18,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/printable"
+	"example.com/podsequence/internal/printable"
+	"example.com/podsequence/internal/takeover"
 	"example.com/podsequence/pkg/sequence"
 	"example.com/podsequence/pkg/sequence/report"
 	"example.com/podsequence/pkg/sequence/spec"
-	"example.com/podsequence/pkg/takeover"
 )
 
 // finalizerAgain is when a finalizer that could not be removed is tried again.

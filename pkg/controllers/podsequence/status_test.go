@@ -21,10 +21,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/objectwatch"
+	"example.com/podsequence/internal/takeover"
+	"example.com/podsequence/pkg/controllers/podsequence/objectwatch"
 	"example.com/podsequence/pkg/sequence"
 	"example.com/podsequence/pkg/sequence/spec"
-	"example.com/podsequence/pkg/takeover"
 	psttesting "example.com/podsequence/test/harness/builders"
 	"example.com/podsequence/test/harness/passes"
 )

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"sigs.k8s.io/yaml"
 
-	"example.com/podsequence/pkg/installation"
+	"example.com/podsequence/internal/installation"
 	"example.com/podsequence/pkg/sequence"
 )
 

@@ -15,11 +15,11 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
+	"example.com/podsequence/internal/servertime"
 	"example.com/podsequence/pkg/feed"
 	"example.com/podsequence/pkg/podwriter"
 	"example.com/podsequence/pkg/record"
 	"example.com/podsequence/pkg/sequence"
-	"example.com/podsequence/pkg/servertime"
 )
 
 // holder holds the pods of one scheduler, whatever the number of its profiles: it answers for them from the engine, and

@@ -14,7 +14,7 @@ import (
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
 
-	"example.com/podsequence/pkg/telemetry"
+	"example.com/podsequence/internal/telemetry"
 )
 
 // Name of the plugin in the registry and in configurations.

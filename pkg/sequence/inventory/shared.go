@@ -8,7 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"example.com/podsequence/pkg/intern"
+	"example.com/podsequence/internal/intern"
 )
 
 // maxShared and maxStrings bound how many values of each kind are remembered.

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"example.com/podsequence/pkg/printable"
+	"example.com/podsequence/internal/printable"
 	"example.com/podsequence/pkg/sequence/inventory"
 )
 

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/printable"
+	"example.com/podsequence/internal/printable"
 	"example.com/podsequence/pkg/sequence/spec"
 )
 

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/printable"
+	"example.com/podsequence/internal/printable"
 )
 
 // waited returns the indices of the groups that others wait for now. Of a list that is at most one.

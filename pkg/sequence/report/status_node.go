@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/printable"
+	"example.com/podsequence/internal/printable"
 )
 
 // describeNodes fills in what status says of nodes. It lists those that wait, and says no more of the others than how many they are.

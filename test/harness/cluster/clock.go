@@ -14,7 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 )
 
-// wrongClock takes the place of pkg/servertime/own.go.
+// wrongClock takes the place of internal/servertime/own.go.
 const wrongClock = `package servertime
 
 import (
@@ -46,7 +46,7 @@ func BuildTenMinutesAhead(ctx context.Context, dir, program string) error {
 	}
 	root := strings.TrimSpace(string(module))
 	file, overlay := filepath.Join(dir, "own.go"), filepath.Join(dir, "overlay.json")
-	content, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(root, "pkg/servertime/own.go"): file}})
+	content, err := json.Marshal(map[string]map[string]string{"Replace": {filepath.Join(root, "internal/servertime/own.go"): file}})
 	if err != nil {
 		return fmt.Errorf("encode overlay: %w", err)
 	}

@@ -19,8 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/config"
 	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
-	"example.com/podsequence/kinds/sequentialjob"
-	"example.com/podsequence/pkg/statusbudget"
+	"example.com/podsequence/internal/statusbudget"
+	"example.com/podsequence/pkg/controllers/sequentialjob"
 	"example.com/podsequence/test/harness/cluster"
 )
 

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"example.com/podsequence/pkg/podtrouble"
+	"example.com/podsequence/internal/podtrouble"
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/tools/podseqctl/text"
 )

@@ -12,7 +12,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	coordinationv1 "example.com/podsequence/apis/apps/v1"
-	"example.com/podsequence/pkg/podtrouble"
+	"example.com/podsequence/internal/podtrouble"
 	"example.com/podsequence/pkg/sequence/inventory"
 )
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"example.com/podsequence/pkg/podgroups"
+	"example.com/podsequence/internal/podgroups"
 )
 
 // gangWaits adds to before, which says what each template waits for and why, what it waits for because of the other pods of its

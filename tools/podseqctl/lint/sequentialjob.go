@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"example.com/podsequence/apis/batch/v1alpha1"
-	"example.com/podsequence/pkg/podtemplate"
+	"example.com/podsequence/internal/podtemplate"
 )
 
 // SequentialJob checks a SequentialJob with its defaults, that the API server would accept. What it would refuse of the Jobs of its steps is

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/printable"
+	"example.com/podsequence/internal/printable"
 	"example.com/podsequence/tools/podseqctl/snapshot"
 	"example.com/podsequence/tools/podseqctl/text"
 )

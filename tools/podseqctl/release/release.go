@@ -16,7 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/stale"
+	"example.com/podsequence/internal/stale"
 	"example.com/podsequence/tools/holds"
 )
 

@@ -9,7 +9,7 @@ import (
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"example.com/podsequence/pkg/podgroups"
+	"example.com/podsequence/internal/podgroups"
 	"example.com/podsequence/pkg/sequence/inventory"
 )
 

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	coscheduling "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
 
-	"example.com/podsequence/pkg/podgroups"
+	"example.com/podsequence/internal/podgroups"
 )
 
 // podGroupResources is where both kinds of PodGroup are served.

@@ -13,7 +13,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"example.com/podsequence/pkg/printable"
+	"example.com/podsequence/internal/printable"
 )
 
 // mark stands for the escape character of our own sequences until a Writer prints them. Nobody who writes an object can know it.

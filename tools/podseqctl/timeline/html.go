@@ -8,7 +8,7 @@ import (
 	"io"
 	"time"
 
-	"example.com/podsequence/pkg/printable"
+	"example.com/podsequence/internal/printable"
 )
 
 //go:embed page.html

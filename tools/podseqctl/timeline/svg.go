@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"example.com/podsequence/pkg/printable"
+	"example.com/podsequence/internal/printable"
 )
 
 // Measures of the picture, in pixels.

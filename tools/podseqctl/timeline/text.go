@@ -9,7 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"example.com/podsequence/pkg/printable"
+	"example.com/podsequence/internal/printable"
 	"example.com/podsequence/tools/podseqctl/text"
 )
 
