@@ -8,8 +8,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	deploymentutil "k8s.io/kubernetes/pkg/controller/deployment/util"
 
+	"example.com/podsequence/internal/deployments"
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/readiness"
 )
@@ -321,7 +321,7 @@ func (all *workloads) newestReplicaSet(deployment *workload) string {
 			sets = append(sets, set)
 		}
 	}
-	newest := deploymentutil.FindNewReplicaSet(deployment.Object.(*appsv1.Deployment), sets)
+	newest := deployments.NewestReplicaSet(deployment.Object.(*appsv1.Deployment), sets)
 	if newest == nil {
 		return ""
 	}

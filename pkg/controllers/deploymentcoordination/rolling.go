@@ -1,8 +1,6 @@
 package deploymentcoordination
 
-import (
-	deploymentutil "k8s.io/kubernetes/pkg/controller/deployment/util"
-)
+import "example.com/podsequence/internal/deployments"
 
 // rollsElsewhere names a Deployment that rolls out unpaused and is in the hands of another coordination that overlaps with
 // this one, as namespace/name. It is empty if there is none. Nothing may start beside it, active or not: somebody may have
@@ -28,7 +26,7 @@ func (t *turn) findRolling() []int {
 	rolling := []int{}
 	for place := range t.around.deployments {
 		d := &t.around.deployments[place]
-		if d.Spec.Paused || len(t.plan.matching[place]) == 0 || deploymentutil.DeploymentComplete(d, &d.Status) {
+		if d.Spec.Paused || len(t.plan.matching[place]) == 0 || deployments.IsComplete(d) {
 			continue
 		}
 		m := Member{Deployment: d, ReplicaSets: t.replicaSets[d.UID]}

@@ -8,10 +8,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	deploymentutil "k8s.io/kubernetes/pkg/controller/deployment/util"
 	"k8s.io/utils/ptr"
 
 	v1 "example.com/podsequence/apis/apps/v1"
+	"example.com/podsequence/internal/deployments"
 	"example.com/podsequence/pkg/controllers/deploymentcoordination/handback"
 	"example.com/podsequence/pkg/sequence"
 )
@@ -108,7 +108,7 @@ func (m *Member) hasBegun() bool {
 // complete reports whether the rollout is complete right now, by the Deployment controller's own rule: all replicas are of
 // the present template, and available.
 func (m *Member) complete() bool {
-	return deploymentutil.DeploymentComplete(m.Deployment, &m.Deployment.Status)
+	return deployments.IsComplete(m.Deployment)
 }
 
 func (m *Member) observed() bool {
@@ -119,7 +119,7 @@ func (m *Member) observed() bool {
 // for Deployments without a progress deadline.
 func (m *Member) finishedSince() *metav1.Time {
 	progressing := m.progressing()
-	if progressing == nil || progressing.Reason != deploymentutil.NewRSAvailableReason {
+	if progressing == nil || progressing.Reason != deployments.NewReplicaSetAvailable {
 		return nil
 	}
 	return &progressing.LastUpdateTime
@@ -143,7 +143,7 @@ func (m *Member) wantedReady(record *v1.DeploymentState) int {
 // start, which a deadline is by a second at least, is of another rollout.
 func (m *Member) progressDeadlineExceeded(started *metav1.Time) bool {
 	progressing := m.progressing()
-	return progressing != nil && progressing.Reason == deploymentutil.TimedOutReason && m.observed() &&
+	return progressing != nil && progressing.Reason == deployments.ProgressDeadlineExceeded && m.observed() &&
 		started.Before(&progressing.LastUpdateTime)
 }
 
@@ -152,14 +152,14 @@ func (m *Member) progressDeadlineExceeded(started *metav1.Time) bool {
 // checkPausedConditions in pkg/controller/deployment of Kubernetes 1.37.1.
 func (m *Member) nextDeadline(started *metav1.Time) (at time.Time, ok bool) {
 	progressing, seconds := m.progressing(), m.Deployment.Spec.ProgressDeadlineSeconds
-	if progressing == nil || progressing.Reason != deploymentutil.TimedOutReason || !m.observed() || m.pause() != unpaused || started == nil || seconds == nil {
+	if progressing == nil || progressing.Reason != deployments.ProgressDeadlineExceeded || !m.observed() || m.pause() != unpaused || started == nil || seconds == nil {
 		return time.Time{}, false
 	}
 	return nextSecond(started.Time).Add(time.Duration(*seconds) * time.Second), true
 }
 
 func (m *Member) progressing() *appsv1.DeploymentCondition {
-	return deploymentutil.GetDeploymentCondition(m.Deployment.Status, appsv1.DeploymentProgressing)
+	return deployments.Condition(m.Deployment, appsv1.DeploymentProgressing)
 }
 
 // readySince is since when as many of the pods as are wanted have been ready without a break, nil if they are not. Pods that

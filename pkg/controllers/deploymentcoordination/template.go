@@ -5,8 +5,9 @@ import (
 	"strconv"
 
 	appsv1 "k8s.io/api/apps/v1"
-	deploymentutil "k8s.io/kubernetes/pkg/controller/deployment/util"
 	"k8s.io/utils/ptr"
+
+	"example.com/podsequence/internal/deployments"
 )
 
 // template is what is worked out of a Deployment's pod template and its ReplicaSets. That compares and encodes whole
@@ -31,7 +32,7 @@ func (m *Member) template() *template {
 	if m.known != nil {
 		return m.known
 	}
-	t := &template{hash: m.templateHash(), current: deploymentutil.FindNewReplicaSet(m.Deployment, m.ReplicaSets)}
+	t := &template{hash: m.templateHash(), current: deployments.NewestReplicaSet(m.Deployment, m.ReplicaSets)}
 	for _, rs := range m.ReplicaSets {
 		if t.current != nil && rs.UID != t.current.UID && (ptr.Deref(rs.Spec.Replicas, 1) > 0 || rs.Status.Replicas > 0) {
 			t.mixed = true

@@ -8,11 +8,8 @@ import (
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
 	v1helper "k8s.io/component-helpers/scheduling/corev1"
 	"k8s.io/component-helpers/scheduling/corev1/nodeaffinity"
-	"k8s.io/kubernetes/pkg/controller/daemon/util"
-	"k8s.io/kubernetes/pkg/features"
 
 	"example.com/podsequence/pkg/sequence/inventory"
 )
@@ -34,12 +31,27 @@ type DueRule struct {
 
 // NewDueRule prepares the rule of a DaemonSet. To prepare it costs many times what it costs to ask it about a node.
 func NewDueRule(w *inventory.Workload) *DueRule {
-	template := w.Object.(*appsv1.DaemonSet).Spec.Template.Spec // a copy, which gets tolerations
-	util.AddOrUpdateDaemonPodTolerations(&template)
-	return &DueRule{
-		node: template.NodeName, affinity: nodeaffinity.NewRequiredNodeAffinity(template.NodeSelector, template.Affinity),
-		tolerations: template.Tolerations,
+	template := &w.Object.(*appsv1.DaemonSet).Spec.Template.Spec
+	tolerations := slices.Concat(template.Tolerations, daemonTolerations)
+	if template.HostNetwork {
+		tolerations = append(tolerations, corev1.Toleration{
+			Key: corev1.TaintNodeNetworkUnavailable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule,
+		})
 	}
+	return &DueRule{
+		node: template.NodeName, affinity: nodeaffinity.NewRequiredNodeAffinity(template.NodeSelector, template.Affinity), tolerations: tolerations,
+	}
+}
+
+// daemonTolerations are those that its controller gives to each pod of a DaemonSet, see AddOrUpdateDaemonPodTolerations in
+// k8s.io/kubernetes/pkg/controller/daemon/util of 1.37.1.
+var daemonTolerations = []corev1.Toleration{
+	{Key: corev1.TaintNodeNotReady, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute},
+	{Key: corev1.TaintNodeUnreachable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoExecute},
+	{Key: corev1.TaintNodeDiskPressure, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule},
+	{Key: corev1.TaintNodeMemoryPressure, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule},
+	{Key: corev1.TaintNodePIDPressure, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule},
+	{Key: corev1.TaintNodeUnschedulable, Operator: corev1.TolerationOpExists, Effect: corev1.TaintEffectNoSchedule},
 }
 
 // IsDueOn reports whether the DaemonSet should have a pod on the node, as NodeShouldRunDaemonPod of Kubernetes does, which prepares the
@@ -64,7 +76,7 @@ func (r *DueRule) tolerates(taints []corev1.Taint) bool {
 	}
 	_, untolerated := v1helper.FindMatchingUntoleratedTaint(logr.Discard(), taints, r.tolerations, func(t *corev1.Taint) bool {
 		return t.Effect == corev1.TaintEffectNoExecute || t.Effect == corev1.TaintEffectNoSchedule
-	}, utilfeature.DefaultFeatureGate.Enabled(features.TaintTolerationComparisonOperators))
+	}, true) // comparing operators: where their feature is off, the API server accepts none
 	return !untolerated
 }
 

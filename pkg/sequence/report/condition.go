@@ -8,7 +8,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	podutil "k8s.io/kubernetes/pkg/api/v1/pod"
 )
 
 // WaitingPatch is the strategic merge patch of the status subresource that says in the pod's PodScheduled condition
@@ -24,7 +23,7 @@ func WaitingPatch(p *corev1.Pod, message string, now time.Time) []byte {
 		"reason":  corev1.PodReasonSchedulingGated,
 		"message": message,
 	}
-	_, before := podutil.GetPodCondition(&p.Status, corev1.PodScheduled)
+	before := scheduled(p)
 	switch {
 	case before == nil || before.Status != corev1.ConditionFalse:
 		condition["lastTransitionTime"] = metav1.NewTime(now)
@@ -37,12 +36,22 @@ func WaitingPatch(p *corev1.Pod, message string, now time.Time) []byte {
 	})
 }
 
+// scheduled returns the condition PodScheduled; nil if the pod has none.
+func scheduled(p *corev1.Pod) *corev1.PodCondition {
+	for i := range p.Status.Conditions {
+		if c := &p.Status.Conditions[i]; c.Type == corev1.PodScheduled {
+			return c
+		}
+	}
+	return nil
+}
+
 // stillGated is what the API server says of a pod that is created with gates.
 const stillGated = "Scheduling is blocked due to non-empty scheduling gates"
 
 // TellsWait reports whether the pod's condition says, in the words of WaitingPatch, that it waits for a group.
 func TellsWait(p *corev1.Pod) bool {
-	_, c := podutil.GetPodCondition(&p.Status, corev1.PodScheduled)
+	c := scheduled(p)
 	if c == nil || c.Status != corev1.ConditionFalse {
 		return false
 	}
