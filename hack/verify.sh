@@ -66,6 +66,12 @@ lint() {
   go -C "$1" tool -modfile="$PWD/hack/tools/go.mod" golangci-lint run --config "$PWD/.golangci.yaml"
 }
 
+# Packages that are not listed have still to come so far.
+walls() {
+  go run ./hack/walls -most 10 internal cmd pkg/{controllers,feed,plugins,podwriter,record} pkg/sequence/{hold,inventory,progress,readiness,spec} \
+    tools/{holds,programflags,sandbox}
+}
+
 # The modules that are not the product's: all in CI, elsewhere those that changed. hack/modules.sh looks at the versions of those that
 # are built with its packages.
 modules() {
@@ -88,6 +94,7 @@ check "alert rules and dashboard" alert_rules
 check "links and examples of the documentation" go test ./test/docs
 check "site" make --no-print-directory site
 check "size of the core" hack/size.sh
+check "methods beside their types" walls
 check "age of the long runs" hack/long-runs.sh
 check "vet" go vet ./...
 check "import directions and lint" lint .

@@ -1,21 +1,36 @@
 package main
 
 import (
+	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"strings"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+
 	"github.com/spf13/pflag"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/client-go/discovery"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/controller-runtime/pkg/certwatcher"
+	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/filters"
+	"sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"example.com/podsequence/internal/buildinfo"
 	"example.com/podsequence/internal/installation"
+	"example.com/podsequence/internal/outage"
+	"example.com/podsequence/internal/servertime"
 	"example.com/podsequence/internal/statusbudget"
 	"example.com/podsequence/pkg/controllers/deploymentcoordination"
 	"example.com/podsequence/pkg/controllers/kueue"
 	"example.com/podsequence/pkg/controllers/podgroup"
 	"example.com/podsequence/pkg/controllers/podsequence"
+	"example.com/podsequence/pkg/controllers/sequentialjob"
 	"example.com/podsequence/pkg/sequence"
 )
 
@@ -212,6 +227,118 @@ func (o *options) validate() error {
 	return errors.Join(append(errs, o.leaderElection.validate())...)
 }
 
+// addControllers adds those that --controllers turns on.
+func (o *options) addControllers(mgr manager.Manager, clocks *servertime.Clock) error {
+	enabled := enabledControllers(o.controllers)
+	budget := statusbudget.New(o.statusWrites)
+	if err := mgr.Add(manager.RunnableFunc(budget.Start)); err != nil {
+		return fmt.Errorf("add budget of status writes: %w", err)
+	}
+	coordination := deploymentcoordination.Options{
+		Clock:            clocks,
+		MaxCoordinations: o.maxCoordinations,
+		StatusWrites:     budget,
+	}
+	if enabled.Has(podSequences) {
+		sequences := o.sequences
+		sequences.StatusWrites, sequences.Clock, sequences.Stamps = budget, clocks, clocks.Stamps()
+		var holdsChanged listeners
+		if enabled.Has(deploymentCoordinations) {
+			// Deployments do not get their turn to roll out while a PodSequence would hold their pods, if others can go.
+			coordination.Holds = deploymentcoordination.NewHolds()
+			holdsChanged = append(holdsChanged, coordination.Holds.Changed)
+		}
+		checks := kueue.NewChanges()
+		if o.kueueCheck {
+			holdsChanged = append(holdsChanged, checks.Changed)
+		}
+		if len(holdsChanged) > 0 {
+			sequences.HoldsChanged = holdsChanged.call
+		}
+		if err := serveEngine(); err != nil {
+			return err
+		}
+		if len(o.sequences.SchedulerNames) > 0 {
+			buildinfo.SchedulerExpected.Set(1)
+		}
+		holder, err := podsequence.Add(mgr, sequences)
+		if err != nil {
+			return fmt.Errorf("add PodSequence controller: %w", err)
+		}
+		coordination.Holder, coordination.HoldsKnown = holder, holder.Known()
+		if o.kueueCheck {
+			if err := kueue.Add(mgr, kueue.Options{Sequences: holder, Known: holder.Known(), Changes: checks}); err != nil {
+				return fmt.Errorf("add controller of Kueue's checks: %w", err)
+			}
+		}
+	}
+	if enabled.Has(sequentialJobs) {
+		if err := sequentialjob.Add(mgr, clocks, budget); err != nil {
+			return fmt.Errorf("add SequentialJob controller: %w", err)
+		}
+	}
+	if enabled.Has(deploymentCoordinations) {
+		if err := deploymentcoordination.Add(mgr, coordination); err != nil {
+			return fmt.Errorf("add DeploymentCoordination controller: %w", err)
+		}
+	}
+	if enabled.Has(podGroups) {
+		if err := podgroup.Add(mgr, o.groups); err != nil {
+			return fmt.Errorf("add pod group controller: %w", err)
+		}
+	}
+	return nil
+}
+
+// restConfig looks for a cluster where kubectl does, and then for the one we run in.
+func (o *options) restConfig() (*rest.Config, error) {
+	rules := clientcmd.NewDefaultClientConfigLoadingRules()
+	rules.ExplicitPath = o.kubeconfig
+	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	if err != nil {
+		return nil, fmt.Errorf("load client configuration: %w", err)
+	}
+	config.QPS, config.Burst = o.qps, o.burst
+	return config, nil
+}
+
+// metrics returns how metrics are served, and the certificate to watch for changes; nil if none is given.
+func (o *options) metrics() (server.Options, *certwatcher.CertWatcher, error) {
+	metrics := server.Options{BindAddress: o.metricsAddress, SecureServing: o.metricsSecure}
+	if o.metricsSecure {
+		metrics.FilterProvider = filters.WithAuthenticationAndAuthorization
+	}
+	if o.certFile == "" {
+		return metrics, nil, nil
+	}
+	certificate, err := certwatcher.New(o.certFile, o.keyFile)
+	if err != nil {
+		return metrics, nil, fmt.Errorf("read --tls-cert-file %s and --tls-private-key-file %s: %w", o.certFile, o.keyFile, err)
+	}
+	metrics.TLSOpts = append(metrics.TLSOpts, func(config *tls.Config) { config.GetCertificate = certificate.GetCertificate })
+	return metrics, certificate, nil
+}
+
+// awaitAPIServer returns when the API server says which kinds there are, which the manager must know before it can start. Until
+// then it serves the health probes in place of the manager, so that the kubelet does not restart the program.
+func (o *options) awaitAPIServer(ctx context.Context, config *rest.Config) error {
+	stop, err := serveHealth(o.healthAddress)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	config = rest.CopyConfig(config)
+	config.Timeout = 10 * time.Second // for one request
+	client, err := discovery.NewDiscoveryClientForConfig(config)
+	if err != nil {
+		return fmt.Errorf("make client: %w", err)
+	}
+	return outage.Await(ctx, config.Host, func(ctx context.Context) error {
+		_, err := client.ServerResourcesForGroupVersionWithContext(ctx, batchv1.SchemeGroupVersion.String())
+		return err
+	})
+}
+
 func (l leaderElection) validate() error {
 	if !l.enabled {
 		return nil
@@ -231,6 +358,17 @@ func (l leaderElection) validate() error {
 		errs = append(errs, fmt.Errorf("--leader-elect-lease-duration: %v must be more than the renew deadline of %v", l.leaseDuration, l.renewDeadline))
 	}
 	return errors.Join(errs...)
+}
+
+// resourceNamespace is empty where the manager finds out by itself.
+func (l leaderElection) resourceNamespace() string {
+	if l.namespace != "" {
+		return l.namespace
+	}
+	if installation.InPod() {
+		return ""
+	}
+	return installation.DefaultNamespace
 }
 
 // validateNames checks a list that must name each thing once.

@@ -17,7 +17,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
+	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"example.com/podsequence/internal/definitions"
 )
@@ -159,6 +161,12 @@ func (c *Cache) set(known bool, objects client.Reader) {
 
 // Beside returns a reader of this kind from the cache, and of all others from the other reader.
 func (c *Cache) Beside(other client.Reader) client.Reader { return besideReader{c, other} }
+
+// Source returns the source of what happens to the objects, which also fills the cache. A cache has one source. It is in
+// sync when reads can be answered, so that a controller whose kind is not installed starts, and has nothing to do.
+func (c *Cache) Source(handler handler.EventHandler) source.SyncingSource {
+	return &kindSource{cache: c, handler: handler, synced: make(chan struct{})}
+}
 
 type besideReader struct {
 	cache *Cache

@@ -17,12 +17,6 @@ import (
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 
-// Source returns the source of what happens to the objects, which also fills the cache. A cache has one source. It is in
-// sync when reads can be answered, so that a controller whose kind is not installed starts, and has nothing to do.
-func (c *Cache) Source(handler handler.EventHandler) source.SyncingSource {
-	return &kindSource{cache: c, handler: handler, synced: make(chan struct{})}
-}
-
 // kindSource caches objects while their kind is served.
 type kindSource struct {
 	cache   *Cache

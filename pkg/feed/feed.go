@@ -34,9 +34,16 @@ import (
 	"sync/atomic"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	corev1 "k8s.io/api/core/v1"
+
 	"golang.org/x/sync/singleflight"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/rest"
@@ -48,6 +55,8 @@ import (
 	"example.com/podsequence/internal/definitions"
 	"example.com/podsequence/internal/reflectors"
 	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // Feed feeds one engine.
@@ -208,4 +217,209 @@ func (f *Feed) keepTime(ctx context.Context) {
 			return
 		}
 	}
+}
+
+// fresh returns the newest version of what there was when it was called. Those who ask at the same time share lists, of which the first may
+// have begun too early for all but one of them.
+func (f *Feed) fresh(ctx context.Context, what string, list func(context.Context) (newest string, err error)) (string, error) {
+	for isFirst := true; ; isFirst = false {
+		isOwn := false
+		newest, err, _ := f.lists.Do(what, func() (any, error) {
+			isOwn = true
+			ctx, cancel := context.WithTimeout(ctx, listTimeout)
+			defer cancel()
+			return list(ctx)
+		})
+		switch {
+		case isFirst && !isOwn:
+			continue
+		case err != nil:
+			return "", fmt.Errorf("list %s: %w", what, err)
+		}
+		return newest.(string), nil
+	}
+}
+
+// newestSequence returns the newest version of any sequence of a kind; empty if there is none, or no such kind.
+func (f *Feed) newestSequence(ctx context.Context, kind *sequenceKind) (string, error) {
+	version, err := f.newestOf(ctx, kind.resource, metav1.ListOptions{})
+	if !apierrors.IsNotFound(err) {
+		return version, err
+	}
+	// That the watch of definitions has brought none says nothing: it may be behind.
+	isServed, err := kind.definition.Ask(ctx)
+	if err == nil && isServed {
+		err = fmt.Errorf("%s are not served, though their kind is installed", kind.resource.Resource)
+	}
+	return "", err
+}
+
+// CatchUp returns once the engine knows every PodSequence and ClusterPodSequence that there was when it was called, and what a Namespace
+// said then. Nobody places a pod while it carries a gate, so whoever lifts the gate can look first: a sequence that was created before the pod,
+// and that the watch has not brought yet, holds it as well. All pods that are about to lose their gates share these looks.
+func (f *Feed) CatchUp(ctx context.Context, namespace string) error {
+	for _, kind := range f.sequences {
+		newest, err := f.fresh(ctx, kind.resource.Resource, func(ctx context.Context) (string, error) { return f.newestSequence(ctx, kind) })
+		if err != nil {
+			return err
+		}
+		if err := kind.watch.await(ctx, newest); err != nil {
+			return err
+		}
+	}
+	newest, err := f.fresh(ctx, "namespace "+namespace, func(ctx context.Context) (string, error) {
+		named := metav1.ListOptions{FieldSelector: fields.OneTermEqualSelector(metav1.ObjectNameField, namespace).String()}
+		return f.newestOf(ctx, corev1.SchemeGroupVersion.WithResource("namespaces"), named)
+	})
+	if err != nil {
+		return err
+	}
+	return f.namespaces.await(ctx, newest)
+}
+
+// observeReleases measures how long pods were held. What a process finds released when it starts is none of its doing.
+func (f *Feed) observeReleases(changes sequence.Changes) {
+	if !f.synced || len(changes.Released) == 0 {
+		return
+	}
+	now := f.clock.Now()
+	for i := range changes.Released {
+		if changes.Released[i].Again {
+			continue
+		}
+		holdDuration.Observe(max(0, now.Sub(changes.Released[i].CreatedAt).Seconds()))
+	}
+}
+
+// open opens the sink if the engine knows everything.
+func (f *Feed) open() {
+	f.deliver.Lock()
+	defer f.deliver.Unlock()
+	if f.synced || !f.sequences[0].listed || !f.sequences[1].listed {
+		return
+	}
+	f.synced = true
+	f.state.Store(nil)
+	engineSynced.Set(1)
+	f.publish(f.engine.Everything())
+	if f.opened != nil {
+		f.opened()
+	}
+}
+
+// suspend closes the sink until the engine knows everything again, the sequences of a kind among them.
+func (f *Feed) suspend(kind *sequenceKind, why string) {
+	f.deliver.Lock()
+	defer f.deliver.Unlock()
+	f.synced, kind.listed = false, false
+	f.setState(why)
+	engineSynced.Set(0)
+}
+
+// apply enters something into the engine and passes on what that changed. The two are one step, so that the sink sees
+// changes in the order in which they came about.
+func (f *Feed) apply(enter func() sequence.Changes) {
+	f.deliver.Lock()
+	defer f.deliver.Unlock()
+	changes := f.engine.Tick(f.clock.Now())
+	f.observeReleases(changes)
+	f.publish(changes)
+	begin := time.Now()
+	changes = enter()
+	eventDuration.Observe(time.Since(begin).Seconds())
+	f.observeReleases(changes)
+	f.publish(changes)
+	if next := f.engine.NextWake(); !next.IsZero() {
+		f.timer.Reset(next.Sub(f.clock.Now()))
+	}
+}
+
+// publish passes on changes.
+func (f *Feed) publish(changes sequence.Changes) {
+	if f.synced && !changes.Empty() {
+		f.sink(changes)
+	}
+}
+
+// sequenceStore returns a store that hands the sequences of a kind to the engine. The first complete lists are the last things that the
+// engine must know.
+func (f *Feed) sequenceStore(kind *sequenceKind, logger klog.Logger) *objectStore[*unstructured.Unstructured] {
+	reader := &sequenceReader{kind: kind, logger: logger, unreadable: map[types.NamespacedName]int64{}}
+	apply := func(stored *unstructured.Unstructured) sequence.Changes {
+		return f.engine.ApplySequences([]spec.Stored{reader.read(stored)})
+	}
+	remove := func(stored *unstructured.Unstructured) sequence.Changes {
+		delete(reader.unreadable, keyOf(stored))
+		return f.engine.RemoveSequence(keyOf(stored), stored.GetResourceVersion())
+	}
+	replace := func(list []*unstructured.Unstructured, version string) sequence.Changes {
+		all := make([]spec.Stored, len(list))
+		for i, stored := range list {
+			all[i] = reader.read(stored)
+		}
+		return f.replaceSequences(kind, all, version)
+	}
+	store := newObjectStore(f, apply, remove, replace)
+	store.position, store.replaced = kind.watch, f.open
+	return store
+}
+
+// replaceSequences enters all sequences of a kind that there are at a version.
+func (f *Feed) replaceSequences(kind *sequenceKind, all []spec.Stored, version string) sequence.Changes {
+	kind.listed = true
+	if kind.cluster {
+		return f.engine.ReplaceClusterSequences(all, version)
+	}
+	return f.engine.ReplaceSequences(all, version)
+}
+
+// Recorded enters what the API server returned when passes of a sequence were recorded, so that nobody waits for the watch to bring it.
+func (f *Feed) Recorded(stored *unstructured.Unstructured) {
+	kind := f.sequences[0]
+	if stored.GetNamespace() == "" {
+		kind = f.sequences[1]
+	}
+	trimSequence(stored)
+	ps := kind.read(stored.Object)
+	f.apply(func() sequence.Changes { return f.engine.Recorded(ps) })
+}
+
+// watchBuiltInKinds makes the feed watch pods, workloads, namespaces, which say what PodSequences of other namespaces they allow and have
+// labels, and, if asked to, nodes.
+func (f *Feed) watchBuiltInKinds(config *rest.Config, nodes bool) error {
+	clients, err := newClients(config)
+	if err != nil {
+		return err
+	}
+	core, err := clients.of(corev1.SchemeGroupVersion)
+	if err != nil {
+		return err
+	}
+	namespaces := newObjectStore(f, f.engine.ApplyNamespace, f.engine.RemoveNamespace, f.engine.ReplaceNamespaces)
+	f.namespaces = &position{resource: "namespaces"}
+	namespaces.position = f.namespaces
+	f.world = []watchedKind{
+		watched(core, "pods", &corev1.Pod{}, newObjectStore(f, f.engine.ApplyPod, f.engine.RemovePod, f.engine.ReplacePods)),
+		watched(core, "namespaces", &corev1.Namespace{}, namespaces),
+	}
+	if nodes {
+		remove := func(node *corev1.Node) sequence.Changes { return f.engine.RemoveNode(node.Name) }
+		f.world = append(f.world, watched(core, "nodes", &corev1.Node{}, newObjectStore(f, f.engine.ApplyNode, remove, f.engine.ReplaceNodes)))
+	}
+	for _, row := range inventory.WorkloadKinds {
+		client, err := clients.of(row.Resource.GroupVersion())
+		if err != nil {
+			return err
+		}
+		f.world = append(f.world, watched(client, row.Resource.Resource, row.Object, f.workloads(row.Kind)))
+	}
+	return nil
+}
+
+// workloads hands one kind of workload to the engine.
+func (f *Feed) workloads(kind inventory.Kind) *objectStore[metav1.Object] {
+	replace := func(list []metav1.Object, version string) sequence.Changes {
+		return f.engine.ReplaceWorkloads(kind, list, version)
+	}
+	return newObjectStore(f, f.engine.ApplyWorkload, f.engine.RemoveWorkload, replace)
 }

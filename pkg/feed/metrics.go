@@ -38,17 +38,3 @@ func held() sequence.HeldPods {
 	}
 	return sequence.HeldPods{}
 }
-
-// observeReleases measures how long pods were held. What a process finds released when it starts is none of its doing.
-func (f *Feed) observeReleases(changes sequence.Changes) {
-	if !f.synced || len(changes.Released) == 0 {
-		return
-	}
-	now := f.clock.Now()
-	for i := range changes.Released {
-		if changes.Released[i].Again {
-			continue
-		}
-		holdDuration.Observe(max(0, now.Sub(changes.Released[i].CreatedAt).Seconds()))
-	}
-}

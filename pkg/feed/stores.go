@@ -32,29 +32,6 @@ func (k *sequenceKind) read(stored map[string]any) spec.Stored {
 	return spec.Read(stored)
 }
 
-// sequenceStore returns a store that hands the sequences of a kind to the engine. The first complete lists are the last things that the
-// engine must know.
-func (f *Feed) sequenceStore(kind *sequenceKind, logger klog.Logger) *objectStore[*unstructured.Unstructured] {
-	reader := &sequenceReader{kind: kind, logger: logger, unreadable: map[types.NamespacedName]int64{}}
-	apply := func(stored *unstructured.Unstructured) sequence.Changes {
-		return f.engine.ApplySequences([]spec.Stored{reader.read(stored)})
-	}
-	remove := func(stored *unstructured.Unstructured) sequence.Changes {
-		delete(reader.unreadable, keyOf(stored))
-		return f.engine.RemoveSequence(keyOf(stored), stored.GetResourceVersion())
-	}
-	replace := func(list []*unstructured.Unstructured, version string) sequence.Changes {
-		all := make([]spec.Stored, len(list))
-		for i, stored := range list {
-			all[i] = reader.read(stored)
-		}
-		return f.replaceSequences(kind, all, version)
-	}
-	store := newObjectStore(f, apply, remove, replace)
-	store.position, store.replaced = kind.watch, f.open
-	return store
-}
-
 // sequenceReader reads the sequences of a kind, and tells the operator of the cluster of those that cannot be read wholly.
 type sequenceReader struct {
 	kind   *sequenceKind
@@ -77,26 +54,6 @@ func (r *sequenceReader) read(stored *unstructured.Unstructured) spec.Stored {
 	}
 	r.unreadable[key] = stored.GetGeneration()
 	return ps
-}
-
-// replaceSequences enters all sequences of a kind that there are at a version.
-func (f *Feed) replaceSequences(kind *sequenceKind, all []spec.Stored, version string) sequence.Changes {
-	kind.listed = true
-	if kind.cluster {
-		return f.engine.ReplaceClusterSequences(all, version)
-	}
-	return f.engine.ReplaceSequences(all, version)
-}
-
-// Recorded enters what the API server returned when passes of a sequence were recorded, so that nobody waits for the watch to bring it.
-func (f *Feed) Recorded(stored *unstructured.Unstructured) {
-	kind := f.sequences[0]
-	if stored.GetNamespace() == "" {
-		kind = f.sequences[1]
-	}
-	trimSequence(stored)
-	ps := kind.read(stored.Object)
-	f.apply(func() sequence.Changes { return f.engine.Recorded(ps) })
 }
 
 func keyOf(stored *unstructured.Unstructured) types.NamespacedName {

@@ -103,17 +103,6 @@ func (search *circleSearch) waitsFor(at groupInSequence) []groupInSequence {
 	})
 }
 
-// lacking returns the groups that are not ready and that members of the group wait for.
-func (m membership) lacking() spec.GroupSet {
-	d, lacking := m.sequence.nodeless, spec.GroupSet(0)
-	for i := range d.waitsFor(m.group).All() {
-		if !d.looksSatisfied(i) {
-			lacking.Add(i)
-		}
-	}
-	return lacking
-}
-
 func circleOf(steps []groupInSequence) Circle {
 	var circle Circle
 	first := steps[0]

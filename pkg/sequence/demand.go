@@ -131,3 +131,12 @@ func (d *demand) update(completed bool, tx *transaction) {
 	d.mark(tx)
 	tx.markDirty(d.sequence.nodeless)
 }
+
+// markOnNodes marks for re-evaluation the nodes where the DaemonSet is due or was.
+func (d *demand) markOnNodes(tx *transaction) {
+	for _, on := range d.sequence.domains {
+		if on.isDue(d.workload) || on.find(d.group) != nil {
+			tx.markGroupDirty(on, d.group)
+		}
+	}
+}

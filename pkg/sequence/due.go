@@ -7,14 +7,6 @@ import "example.com/podsequence/pkg/sequence/readiness"
 // isDue reports whether a DaemonSet should have a pod on the domain's node.
 func (d *domain) isDue(w *workload) bool { return d.node != nil && w.dueRule.IsDueOn(&d.node.Node) }
 
-// prospectOf returns what a node promises a DaemonSet; n is nil for a node that does not exist.
-func (w *workload) prospectOf(n *node) readiness.Prospect {
-	if n == nil {
-		return w.dueRule.ProspectOf(nil)
-	}
-	return w.dueRule.ProspectOf(&n.Node)
-}
-
 // enterDue marks for re-evaluation the groups of DaemonSets that are due on the domain's node, which is new or has changed.
 func (d *domain) enterDue() {
 	for i, g := range d.sequence.groups {
@@ -22,15 +14,6 @@ func (d *domain) enterDue() {
 			if d.isDue(demand.workload) {
 				d.groupState(i)
 			}
-		}
-	}
-}
-
-// markOnNodes marks for re-evaluation the nodes where the DaemonSet is due or was.
-func (d *demand) markOnNodes(tx *transaction) {
-	for _, on := range d.sequence.domains {
-		if on.isDue(d.workload) || on.find(d.group) != nil {
-			tx.markGroupDirty(on, d.group)
 		}
 	}
 }

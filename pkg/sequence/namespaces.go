@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/spec"
@@ -48,6 +49,36 @@ func (n *namespace) place(p *pod) (memberships []membership) {
 		}
 	}
 	return memberships
+}
+
+// reviewStray enters the pod among the stray pods of its namespace, or takes it out.
+func (n *namespace) reviewStray(p *pod, tx *transaction) {
+	name := spec.NamedSequence(&p.Labels)
+	if name == "" {
+		return
+	}
+	_, was := n.strays[name][p]
+	switch is := p.isStray(name); {
+	case is:
+		insert(n.strays, name, p)
+	case was:
+		remove(n.strays, name, p)
+	default:
+		return
+	}
+	tx.noteStray(types.NamespacedName{Namespace: p.Namespace, Name: name})
+}
+
+// forgetStray takes the pod out before its labels change, or when it is gone.
+func (n *namespace) forgetStray(p *pod, tx *transaction) {
+	if len(n.strays) == 0 {
+		return
+	}
+	name := spec.NamedSequence(&p.Labels)
+	if _, was := n.strays[name][p]; was {
+		remove(n.strays, name, p)
+		tx.noteStray(types.NamespacedName{Namespace: p.Namespace, Name: name})
+	}
 }
 
 // pods are the pods of a namespace by name.

@@ -44,22 +44,6 @@ func (k *knowledge) mayHaveStartedEarly(p *pod, m membership) bool {
 		(!bound.After(created) || !k.settings.isOurs(p) && !(p.GateLifted && p.CreatedAt.Time().After(created))) && !bound.Before(created.Add(-oneInstallation))
 }
 
-// notPassedAtBinding returns the groups that the pod waits for and that were not passed when it was bound, as their pods and the node
-// themselves say. Nothing says which groups are for a node that is not known: there no group counts as not passed. ready remembers when the
-// pods of groups turned ready, for the next question.
-func (m membership) notPassedAtBinding(p *pod, now time.Time, ready map[*groupState]time.Time) spec.GroupSet {
-	d, missing := m.sequence.domainOf(p), spec.GroupSet(0)
-	if d.isNode() && d.node == nil {
-		return missing
-	}
-	for i := range m.sequence.groups[m.group].Awaited.All() {
-		if d.applies(m.sequence.groups[i]) && !d.wasPassedAt(i, p.BoundAt.Time(), now, ready) {
-			missing.Add(i)
-		}
-	}
-	return missing
-}
-
 // wasPassedAt reports whether a group was passed and has been since, or whether it has been ready since then. Times are whole seconds, so a
 // wait is over at the earliest when it has passed since the second in which the group became ready. A time after now, if that is not zero,
 // counts as now. Objects do not count, because nothing says how they were before the sequence.

@@ -1,13 +1,19 @@
 package sequence
 
 import (
+	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/hold"
 	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/report"
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
@@ -39,6 +45,99 @@ func newPod() *pod { return &pod{Pod: inventory.NoPod(), unbound: bound} }
 type membership struct {
 	sequence *sequence
 	group    int
+}
+
+// lacking returns the groups that are not ready and that members of the group wait for.
+func (m membership) lacking() spec.GroupSet {
+	d, lacking := m.sequence.nodeless, spec.GroupSet(0)
+	for i := range d.waitsFor(m.group).All() {
+		if !d.looksSatisfied(i) {
+			lacking.Add(i)
+		}
+	}
+	return lacking
+}
+
+// notPassedAtBinding returns the groups that the pod waits for and that were not passed when it was bound, as their pods and the node
+// themselves say. Nothing says which groups are for a node that is not known: there no group counts as not passed. ready remembers when the
+// pods of groups turned ready, for the next question.
+func (m membership) notPassedAtBinding(p *pod, now time.Time, ready map[*groupState]time.Time) spec.GroupSet {
+	d, missing := m.sequence.domainOf(p), spec.GroupSet(0)
+	if d.isNode() && d.node == nil {
+		return missing
+	}
+	for i := range m.sequence.groups[m.group].Awaited.All() {
+		if d.applies(m.sequence.groups[i]) && !d.wasPassedAt(i, p.BoundAt.Time(), now, ready) {
+			missing.Add(i)
+		}
+	}
+	return missing
+}
+
+// holdFacts returns what decides whether the sequence holds pods of the group, as far as that is the same for all of them and at any
+// time. It needs no lock.
+func (m membership) holdFacts() hold.Facts {
+	s := m.sequence
+	return hold.Facts{
+		DryRun: s.DryRun, Suspended: s.Suspended, PerNode: s.PerNode, Continuous: s.Continuous, Waits: s.groups[m.group].Awaited != 0,
+	}
+}
+
+// closed says which group a node that is not open waits for.
+func (m membership) closed(t standing, node string) report.Decision {
+	s, d := m.sequence, m.heldOn(node)
+	switch awaited := s.groups[m.group].Awaited; {
+	case !t.known:
+		d.Reason = report.HeldByUnknownNode
+	case t.passed.Contains(awaited):
+		d.Reason = report.HeldBySuspension
+	default:
+		d.Group = (awaited &^ t.passed).First()
+		d.Title = s.groups[d.Group].Title
+	}
+	return d
+}
+
+// heldOn is the decision on a pod that may not go to a node, without the reason.
+func (m membership) heldOn(node string) report.Decision {
+	s := m.sequence
+	return report.Decision{
+		Held: true, Sequence: s.Key, Overridden: s.Override.Suspend, Groups: len(s.groups), Group: m.group, Title: s.groups[m.group].Title, Node: node,
+	}
+}
+
+// openNodes returns the nodes that are open to pods with this place. They are looked at anew if some may have opened or closed since.
+func (m membership) openNodes() *OpenNodes {
+	now := m.sequence.opens.Load()
+	if cached := m.sequence.groups[m.group].open.Load(); cached != nil && cached.opens == now {
+		return cached
+	}
+	open := &OpenNodes{to: m, opens: now, Names: sets.Set[string]{}}
+	closed := map[standing]int{}
+	m.sequence.domainsMu.RLock()
+	for name, d := range m.sequence.domains {
+		switch t := d.published.standing; {
+		case t.isOpen(m.group):
+			open.Names.Insert(name)
+		case t.known:
+			closed[t]++
+		}
+	}
+	m.sequence.domainsMu.RUnlock()
+	if len(open.Names) == 0 {
+		counts := map[string]int{}
+		for t, count := range closed {
+			counts[m.closed(t, "").FilterMessage()] += count
+		}
+		var reasons []string
+		for message, count := range counts {
+			reasons = append(reasons, fmt.Sprintf("%d %s", count, message))
+		}
+		slices.Sort(reasons)
+		open.Why = strings.Join(reasons, ", ")
+	}
+	m.sequence.groups[m.group].open.Store(open)
+	return open
 }
 
 // reachesTheSame reports whether another version of the pod has reached the same, where the groups that count it ask for what CountsAs
@@ -145,6 +244,17 @@ func (p *pod) memberships() []membership { return membershipsIn(p.places) }
 
 // needs are the pod's places that keep it from some nodes. No element is ever written to: who reads what is published reads them too.
 func (p *pod) needs() []membership { return membershipsIn(p.kept) }
+
+// isStray reports whether no group of the PodSequence with this name, which the pod names, has the pod. One that ended or is going needs no
+// order any more.
+func (p *pod) isStray(name string) bool {
+	if p.Terminating || p.Succeeded || p.Failed || p.IsUnordered() {
+		return false
+	}
+	return !slices.ContainsFunc(p.memberships(), func(m membership) bool {
+		return m.sequence.Key.Namespace == p.Namespace && m.sequence.Key.Name == name
+	})
+}
 
 func membershipsIn(places *[]membership) []membership {
 	if places == nil {

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
-	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/hold"
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/readiness"
@@ -164,65 +163,6 @@ func (d *domain) passedByTimeout(i int, now time.Time) bool {
 		return pass.TimedOut
 	}
 	return d.timedOut(i, now) && !d.PassedAt(i).Before(d.deadline(i))
-}
-
-// ungoverned returns the pods of groups that wait for others and that nothing can hold. Once a group need not wait any more, none counts
-// while pods that started out of order are reported: that has the fix.
-func (set *settings) ungoverned(s *sequence, outOfOrder bool) (names []string) {
-	for _, d := range s.domains {
-		for i, g := range s.groups {
-			if g.Awaited == 0 {
-				continue
-			}
-			reached := d.Reached.Has(i)
-			for p := range d.peek(i).members {
-				if !(reached && outOfOrder) && set.isUnheld(p, s, reached) {
-					names = append(names, s.nameOf(p))
-				}
-			}
-		}
-	}
-	return names
-}
-
-// isUnheld reports whether nothing can hold a pod or, if a known workload owns it, those that will be made like it: they belong to another
-// scheduler and carry no gate of ours. A pod that was released carries none any more. That it did this program may have seen; or its
-// template says so; or, where no scheduler is ours, its label, for which pods are given the gate. Of any other pod nobody knows, and it
-// counts until its group need not wait. Mirror pods are left out: nothing in them or their files would make anybody hold them.
-func (set *settings) isUnheld(p *pod, s *sequence, reached bool) bool {
-	labelled := len(set.SchedulerNames) == 0 && spec.NamedSequence(&p.Labels) != ""
-	wasHeld := (p.GateLifted || labelled) && (reached || p.Bound())
-	if wasHeld || p.Mirror || p.IsReplaced() || (reached && p.Succeeded) || set.governs(p, s) {
-		return false
-	}
-	w := s.knowledge.workloads.ownerOf(p).workload
-	if w == nil {
-		return !reached
-	}
-	return !set.schedulerNames.Has(w.SchedulerName) && !slices.Contains(w.Gates, s.Gate) &&
-		(w.Labels[v1alpha1.SequenceLabel] == "" || !slices.Contains(w.Gates, v1alpha1.DefaultSchedulingGateName))
-}
-
-// unsupportedPods reports gated pods that no scheduler of ours can place on a node in order.
-func (set *settings) unsupportedPods(s *sequence) (spec.Problem, bool) {
-	if !s.PerNode {
-		return spec.Problem{}, false
-	}
-	if set.ClusterScopeOnly {
-		return report.UnsupportedScope(), true
-	}
-	var names []string
-	for i := range s.groups {
-		for p := range s.nodeless.peek(i).members {
-			if set.holdFacts(p, membership{s, i}).Rule() == hold.Unsupported {
-				names = append(names, s.nameOf(p))
-			}
-		}
-	}
-	if len(names) == 0 {
-		return spec.Problem{}, false
-	}
-	return report.UnsupportedPods(names, set.SchedulerNames), true
 }
 
 // outdatedPods reports pods of an older revision that are not ready and that nobody replaces.

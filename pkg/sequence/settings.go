@@ -13,6 +13,7 @@ import (
 	"example.com/podsequence/pkg/sequence/hold"
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/readiness"
+	"example.com/podsequence/pkg/sequence/report"
 	"example.com/podsequence/pkg/sequence/spec"
 )
 
@@ -102,15 +103,6 @@ func (set *settings) needs(p *pod) []membership {
 // Whoever asks whether a pod may be scheduled asks holderOf, which has the rules of the package hold applied to every sequence of the pod.
 // The facts for these rules are gathered here and nowhere else.
 
-// holdFacts returns what decides whether the sequence holds pods of the group, as far as that is the same for all of them and at any
-// time. It needs no lock.
-func (m membership) holdFacts() hold.Facts {
-	s := m.sequence
-	return hold.Facts{
-		DryRun: s.DryRun, Suspended: s.Suspended, PerNode: s.PerNode, Continuous: s.Continuous, Waits: s.groups[m.group].Awaited != 0,
-	}
-}
-
 // holdFacts returns what decides whether the sequence holds the pod, but for whether the group is released. It needs no lock.
 func (set *settings) holdFacts(p *pod, m membership) hold.Facts {
 	f := m.holdFacts()
@@ -153,4 +145,63 @@ func (set *settings) published(p *publishedPod, uid types.UID) verdict {
 		v.lift = set.liftable(p.Pod, p.memberships())
 	}
 	return v
+}
+
+// ungoverned returns the pods of groups that wait for others and that nothing can hold. Once a group need not wait any more, none counts
+// while pods that started out of order are reported: that has the fix.
+func (set *settings) ungoverned(s *sequence, outOfOrder bool) (names []string) {
+	for _, d := range s.domains {
+		for i, g := range s.groups {
+			if g.Awaited == 0 {
+				continue
+			}
+			reached := d.Reached.Has(i)
+			for p := range d.peek(i).members {
+				if !(reached && outOfOrder) && set.isUnheld(p, s, reached) {
+					names = append(names, s.nameOf(p))
+				}
+			}
+		}
+	}
+	return names
+}
+
+// isUnheld reports whether nothing can hold a pod or, if a known workload owns it, those that will be made like it: they belong to another
+// scheduler and carry no gate of ours. A pod that was released carries none any more. That it did this program may have seen; or its
+// template says so; or, where no scheduler is ours, its label, for which pods are given the gate. Of any other pod nobody knows, and it
+// counts until its group need not wait. Mirror pods are left out: nothing in them or their files would make anybody hold them.
+func (set *settings) isUnheld(p *pod, s *sequence, reached bool) bool {
+	labelled := len(set.SchedulerNames) == 0 && spec.NamedSequence(&p.Labels) != ""
+	wasHeld := (p.GateLifted || labelled) && (reached || p.Bound())
+	if wasHeld || p.Mirror || p.IsReplaced() || (reached && p.Succeeded) || set.governs(p, s) {
+		return false
+	}
+	w := s.knowledge.workloads.ownerOf(p).workload
+	if w == nil {
+		return !reached
+	}
+	return !set.schedulerNames.Has(w.SchedulerName) && !slices.Contains(w.Gates, s.Gate) &&
+		(w.Labels[v1alpha1.SequenceLabel] == "" || !slices.Contains(w.Gates, v1alpha1.DefaultSchedulingGateName))
+}
+
+// unsupportedPods reports gated pods that no scheduler of ours can place on a node in order.
+func (set *settings) unsupportedPods(s *sequence) (spec.Problem, bool) {
+	if !s.PerNode {
+		return spec.Problem{}, false
+	}
+	if set.ClusterScopeOnly {
+		return report.UnsupportedScope(), true
+	}
+	var names []string
+	for i := range s.groups {
+		for p := range s.nodeless.peek(i).members {
+			if set.holdFacts(p, membership{s, i}).Rule() == hold.Unsupported {
+				names = append(names, s.nameOf(p))
+			}
+		}
+	}
+	if len(names) == 0 {
+		return spec.Problem{}, false
+	}
+	return report.UnsupportedPods(names, set.SchedulerNames), true
 }

@@ -73,3 +73,10 @@ func (tx *transaction) markGroupDirty(d *domain, group int) {
 		tx.markDirty(d)
 	}
 }
+
+// noteStray has the sequence reported anew.
+func (tx *transaction) noteStray(key types.NamespacedName) {
+	if n := len(tx.strayed); n == 0 || tx.strayed[n-1] != key {
+		tx.strayed = append(tx.strayed, key)
+	}
+}

@@ -2,7 +2,6 @@ package sequence
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -135,29 +134,6 @@ func (p *Placement) needsNow() []membership {
 	return p.needs
 }
 
-// closed says which group a node that is not open waits for.
-func (m membership) closed(t standing, node string) report.Decision {
-	s, d := m.sequence, m.heldOn(node)
-	switch awaited := s.groups[m.group].Awaited; {
-	case !t.known:
-		d.Reason = report.HeldByUnknownNode
-	case t.passed.Contains(awaited):
-		d.Reason = report.HeldBySuspension
-	default:
-		d.Group = (awaited &^ t.passed).First()
-		d.Title = s.groups[d.Group].Title
-	}
-	return d
-}
-
-// heldOn is the decision on a pod that may not go to a node, without the reason.
-func (m membership) heldOn(node string) report.Decision {
-	s := m.sequence
-	return report.Decision{
-		Held: true, Sequence: s.Key, Overridden: s.Override.Suspend, Groups: len(s.groups), Group: m.group, Title: s.groups[m.group].Title, Node: node,
-	}
-}
-
 // OpenNodes returns the nodes that are open to the pod in the one of its sequences that leaves it the fewest. All nodes are looked at where
 // some have opened or closed since this was last called for such a pod. It waits for no event, and returns nil if the pod may use any node by now.
 func (p *Placement) OpenNodes() *OpenNodes {
@@ -178,40 +154,6 @@ type OpenNodes struct {
 
 	to    membership
 	opens uint64 // as of the sequence, before they were looked at
-}
-
-// openNodes returns the nodes that are open to pods with this place. They are looked at anew if some may have opened or closed since.
-func (m membership) openNodes() *OpenNodes {
-	now := m.sequence.opens.Load()
-	if cached := m.sequence.groups[m.group].open.Load(); cached != nil && cached.opens == now {
-		return cached
-	}
-	open := &OpenNodes{to: m, opens: now, Names: sets.Set[string]{}}
-	closed := map[standing]int{}
-	m.sequence.domainsMu.RLock()
-	for name, d := range m.sequence.domains {
-		switch t := d.published.standing; {
-		case t.isOpen(m.group):
-			open.Names.Insert(name)
-		case t.known:
-			closed[t]++
-		}
-	}
-	m.sequence.domainsMu.RUnlock()
-	if len(open.Names) == 0 {
-		counts := map[string]int{}
-		for t, count := range closed {
-			counts[m.closed(t, "").FilterMessage()] += count
-		}
-		var reasons []string
-		for message, count := range counts {
-			reasons = append(reasons, fmt.Sprintf("%d %s", count, message))
-		}
-		slices.Sort(reasons)
-		open.Why = strings.Join(reasons, ", ")
-	}
-	m.sequence.groups[m.group].open.Store(open)
-	return open
 }
 
 // noNodeOpen is when a scheduler found none of these nodes open to a pod.

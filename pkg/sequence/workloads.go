@@ -58,6 +58,14 @@ type workload struct {
 	changedAs string
 }
 
+// prospectOf returns what a node promises a DaemonSet; n is nil for a node that does not exist.
+func (w *workload) prospectOf(n *node) readiness.Prospect {
+	if n == nil {
+		return w.dueRule.ProspectOf(nil)
+	}
+	return w.dueRule.ProspectOf(&n.Node)
+}
+
 // viewWorkload is the workload as the engine has not entered it yet; nil for an object of a kind that is not in the table.
 func viewWorkload(object metav1.Object) *workload {
 	w := &workload{demands: map[*sequence]*demand{}}

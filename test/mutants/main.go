@@ -34,7 +34,7 @@ const usage = `mutants makes small wrong changes in the code, one at a time, and
 
 Examples:
   mutants                           make all changes
-  mutants -only verdict.go          make the changes in one file
+  mutants -only pkg/record          make the changes in one package
 
 Flags:
 `
@@ -45,7 +45,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		fmt.Fprint(flags.Output(), usage)
 		flags.PrintDefaults()
 	}
-	only := flags.String("only", "", "make only the changes with this `text` in their file name or description")
+	only := flags.String("only", "", "make only the changes with this `text` in their package or description")
 	page := flags.String("page", "", "page, such as docs/contributing/proof.md, in which to write the results if all changes were made")
 	commit := flags.String("commit", "", "`commit` of the code, for the page")
 	directory := flags.String("dir", ".mutants", "`directory` for results; a change is judged again only after its file has changed")
@@ -119,14 +119,14 @@ func (j *judging) one(ctx context.Context, m mutant) (result, error) {
 	if err := ctx.Err(); err != nil {
 		return result{}, context.Cause(ctx)
 	}
-	text, err := m.changed()
+	file, text, err := m.changed()
 	if err != nil {
 		return result{}, err
 	}
 	if caughtBy, known := j.kept.load(text); known {
 		return result{mutant: m, caughtBy: caughtBy}, nil
 	}
-	caughtBy, err := m.judged(ctx, text, j.timeout)
+	caughtBy, err := m.judged(ctx, file, text, j.timeout)
 	if err != nil {
 		return result{}, err
 	}

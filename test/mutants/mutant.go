@@ -11,38 +11,49 @@ import (
 	"time"
 )
 
-// mutant is a small wrong change.
+// mutant is a small wrong change of a package. The package is named and not the file, so that code may move.
 type mutant struct {
-	file     string
-	old, new string // old is in the file once
+	pkg      string // its directory
+	old, new string // old is once in the files of the package that are no tests
 	breaks   string // what is wrong then, as a sentence without a point
 	judge    judge
 	// harmless says why nobody can notice; empty if somebody must.
 	harmless string
 }
 
-func (m mutant) String() string { return m.file + ", " + m.breaks }
+func (m mutant) String() string { return m.pkg + ", " + m.breaks }
 
-// changed returns the text of the file with the change.
-func (m mutant) changed() (string, error) {
-	text, err := os.ReadFile(m.file)
+// changed returns the file that changes, and its text with the change.
+func (m mutant) changed() (file, text string, err error) {
+	files, err := filepath.Glob(filepath.Join(m.pkg, "*.go"))
 	if err != nil {
-		return "", fmt.Errorf("read what is to be changed: %w", err)
+		return "", "", fmt.Errorf("look for what is to be changed: %w", err)
 	}
-	if n := strings.Count(string(text), m.old); n != 1 {
-		return "", fmt.Errorf("%s has the text to be changed %d times: adjust the list: %q", m.file, n, m.old)
+	found := 0
+	for _, candidate := range files {
+		content, err := os.ReadFile(candidate)
+		if err != nil {
+			return "", "", fmt.Errorf("read what is to be changed: %w", err)
+		}
+		if n := strings.Count(string(content), m.old); n > 0 && !strings.HasSuffix(candidate, "_test.go") {
+			found += n
+			file, text = candidate, strings.Replace(string(content), m.old, m.new, 1)
+		}
 	}
-	return strings.Replace(string(text), m.old, m.new, 1), nil
+	if found != 1 {
+		return "", "", fmt.Errorf("%s has the text to be changed %d times: adjust the list: %q", m.pkg, found, m.old)
+	}
+	return file, text, nil
 }
 
 // judged runs the judge on the changed text of the file.
-func (m mutant) judged(ctx context.Context, text string, timeout time.Duration) ([]string, error) {
+func (m mutant) judged(ctx context.Context, file, text string, timeout time.Duration) ([]string, error) {
 	directory, err := os.MkdirTemp("", "mutant-")
 	if err != nil {
 		return nil, fmt.Errorf("make directory for the change: %w", err)
 	}
 	defer func() { _ = os.RemoveAll(directory) }()
-	overlay, err := m.overlay(directory, text)
+	overlay, err := overlay(directory, file, text)
 	if err != nil {
 		return nil, err
 	}
@@ -50,12 +61,12 @@ func (m mutant) judged(ctx context.Context, text string, timeout time.Duration) 
 }
 
 // overlay writes the changed file, and the file that tells Go of it.
-func (m mutant) overlay(directory, text string) (path string, err error) {
-	original, err := filepath.Abs(m.file)
+func overlay(directory, file, text string) (path string, err error) {
+	original, err := filepath.Abs(file)
 	if err != nil {
-		return "", fmt.Errorf("find %s: %w", m.file, err)
+		return "", fmt.Errorf("find %s: %w", file, err)
 	}
-	replacement := filepath.Join(directory, filepath.Base(m.file))
+	replacement := filepath.Join(directory, filepath.Base(file))
 	if err := os.WriteFile(replacement, []byte(text), 0o600); err != nil {
 		return "", fmt.Errorf("write the changed file: %w", err)
 	}

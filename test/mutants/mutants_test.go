@@ -14,7 +14,7 @@ func TestEveryChangeCanBeMade(t *testing.T) {
 	t.Chdir("../..")
 	seen := map[string]bool{}
 	for _, m := range mutants() {
-		text, err := m.changed()
+		_, text, err := m.changed()
 		if !assert.NoError(t, err) {
 			continue
 		}
@@ -27,13 +27,16 @@ func TestEveryChangeCanBeMade(t *testing.T) {
 }
 
 func TestChangedNeedsTheTextOnce(t *testing.T) {
-	file := filepath.Join(t.TempDir(), "a.go")
-	require.NoError(t, os.WriteFile(file, []byte("one two two"), 0o600))
-	text, err := mutant{file: file, old: "one", new: "three"}.changed()
+	pkg := t.TempDir()
+	for name, text := range map[string]string{"a.go": "one two", "b.go": "two three three", "a_test.go": "one"} {
+		require.NoError(t, os.WriteFile(filepath.Join(pkg, name), []byte(text), 0o600))
+	}
+	file, text, err := mutant{pkg: pkg, old: "one", new: "five"}.changed()
 	require.NoError(t, err)
-	assert.Equal(t, "three two two", text)
-	for _, old := range []string{"two", "four"} {
-		_, err := mutant{file: file, old: old}.changed()
+	assert.Equal(t, filepath.Join(pkg, "a.go"), file)
+	assert.Equal(t, "five two", text)
+	for _, old := range []string{"two", "three", "four"} {
+		_, _, err := mutant{pkg: pkg, old: old}.changed()
 		assert.ErrorContains(t, err, "adjust the list")
 	}
 }
@@ -68,20 +71,20 @@ func TestWritePageKeepsTheRest(t *testing.T) {
 	page := filepath.Join(t.TempDir(), "page.md")
 	require.NoError(t, os.WriteFile(page, []byte("before\n"+pageBegin+"old\n"+pageEnd+"after\n"), 0o600))
 	results := []result{
-		{mutant: mutant{file: "pkg/a.go", breaks: "one"}, caughtBy: []string{"`TestA`"}},
-		{mutant: mutant{file: "pkg/b.go", breaks: "two"}},
-		{mutant: mutant{file: "pkg/c.go", breaks: "three", harmless: "it is the same"}},
+		{mutant: mutant{pkg: "pkg/a/", breaks: "one"}, caughtBy: []string{"`TestA`"}},
+		{mutant: mutant{pkg: "pkg/b/", breaks: "two"}},
+		{mutant: mutant{pkg: "pkg/c/", breaks: "three", harmless: "it is the same"}},
 	}
 	require.NoError(t, writePage(page, "0123456", results, time.Date(2026, 1, 2, 0, 0, 0, 0, time.UTC)))
 	written, err := os.ReadFile(page)
 	require.NoError(t, err)
 	assert.Equal(t, "before\n"+pageBegin+`3 mutants: 1 caught, 1 survived, 1 harmless, on 2026-01-02 at commit `+"`0123456`"+`.
 
-| file | what is wrong with the change | caught by |
+| package | what is wrong with the change | caught by |
 |---|---|---|
-| `+"`a.go` | one | `TestA`"+` |
-| `+"`b.go`"+` | two | **nobody** |
-| `+"`c.go`"+` | three | nobody: it is the same |
+| `+"`a` | one | `TestA`"+` |
+| `+"`b`"+` | two | **nobody** |
+| `+"`c`"+` | three | nobody: it is the same |
 `+pageEnd+"after\n", string(written))
 	assert.False(t, results[1].isAsListed())
 	assert.True(t, results[2].isAsListed())

@@ -51,7 +51,7 @@ func writePage(path, commit string, results []result, now time.Time) error {
 // section is the part of the page.
 func section(commit string, results []result, now time.Time) string {
 	var out strings.Builder
-	fmt.Fprintf(&out, "%s, on %s at commit `%s`.\n\n| file | what is wrong with the change | caught by |\n|---|---|---|\n", summary(results), now.UTC().Format(time.DateOnly), commit)
+	fmt.Fprintf(&out, "%s, on %s at commit `%s`.\n\n| package | what is wrong with the change | caught by |\n|---|---|---|\n", summary(results), now.UTC().Format(time.DateOnly), commit)
 	for _, r := range results {
 		by := r.catchers()
 		switch {
@@ -61,7 +61,7 @@ func section(commit string, results []result, now time.Time) string {
 		default:
 			by = "**nobody**"
 		}
-		fmt.Fprintf(&out, "| `%s` | %s | %s |\n", strings.TrimPrefix(r.file, "pkg/"), r.breaks, by)
+		fmt.Fprintf(&out, "| `%s` | %s | %s |\n", strings.TrimSuffix(strings.TrimPrefix(r.pkg, "pkg/"), "/"), r.breaks, by)
 	}
 	return out.String()
 }

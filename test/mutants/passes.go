@@ -2,7 +2,7 @@ package main
 
 // ofPasses are about which passes are recorded, by whom, after which look, and which records count.
 func ofPasses() []mutant {
-	const ripe, state, record, status = enginePath + "ripe.go", progressPath + "state.go", "pkg/record/record.go", "pkg/sequence/report/status.go"
+	const ripe, state, record, status = enginePath, progressPath, "pkg/record/", "pkg/sequence/report/"
 	return []mutant{
 		{ripe, "if w == nil || !w.CountsAs(&view.Workload) {", "if w == nil {",
 			"a pass is recorded though a workload asks for more pods by now", engine, ""},
@@ -14,15 +14,15 @@ func ofPasses() []mutant {
 			"a pass is recorded though there is a pod that nobody knows yet", engine, ""},
 		{ripe, "!is && slices.Contains(ripe.PodNamespaces, p.Namespace)", "!is && p == nil",
 			"a pass is recorded though a pod that it counts is gone", engine, ""},
-		{enginePath + "engine.go", "if _, still := now.Passes[hash]; !still {", "if _, still := now.Passes[hash]; !still && s == nil {",
+		{enginePath, "if _, still := now.Passes[hash]; !still {", "if _, still := now.Passes[hash]; !still && s == nil {",
 			"a pass is recorded of a group that is not ready any more", engine, ""},
-		{enginePath + "engine.go", "if now.UID != ripe.UID || ", "if s == nil || ",
+		{enginePath, "if now.UID != ripe.UID || ", "if s == nil || ",
 			"a pass of a sequence is recorded in the one that was created after it", engine, ""},
 		{ripe, "inventory.Newest(s.changedAs, k.nodes.changedAs)", "k.nodes.changedAs",
 			"nobody looks at pods where the sequence has come after all that is known of them", engine, ""},
 		{ripe, "inventory.Newest(s.changedAs, k.nodes.changedAs)", "s.changedAs",
 			"nobody looks at pods where a node has come after all that is known of them", engine, ""},
-		{enginePath + "engine.go", "|| slices.ContainsFunc(now.PodNamespaces, ", "|| s == nil && slices.ContainsFunc(now.PodNamespaces, ",
+		{enginePath, "|| slices.ContainsFunc(now.PodNamespaces, ", "|| s == nil && slices.ContainsFunc(now.PodNamespaces, ",
 			"nobody looks at pods where a workload has changed since somebody asked what to look at", engine, ""},
 		{ripe, "inventory.Behind(pods, w.changedAs)", "inventory.Behind(w.changedAs, w.changedAs)",
 			"nobody looks at pods where a workload has changed after all that is known of them", engine, ""},
@@ -35,16 +35,16 @@ func ofPasses() []mutant {
 			"a group of which a pass is recorded is not passed", progresses, ""},
 		{state, "!(records && (s.Passed | s.Ripe).Contains(", "!(records && s.Passed.Contains(",
 			"of groups that are ready only the first is recorded at once", progresses, ""},
-		{progressPath + "facts.go", " && !d.DryRunRequested }", " }",
+		{progressPath, " && !d.DryRunRequested }", " }",
 			"a dry run records passes", progresses, ""},
 
-		{specPath + "definition.go", "return pass, pass.UID == s.UID", "return pass, pass.UID != \"\"",
+		{specPath, "return pass, pass.UID == s.UID", "return pass, pass.UID != \"\"",
 			"a pass of another object counts", specs, ""},
-		{specPath + "definition.go", "if status.EnforcementMode == v1alpha1.Continuous || ", "if ",
+		{specPath, "if status.EnforcementMode == v1alpha1.Continuous || ", "if ",
 			"what an earlier release recorded counts though it could be lost", specs, ""},
-		{specPath + "definition.go", " || (wasDryRun && !s.DryRunRequested) {", " || (wasDryRun && false) {",
+		{specPath, " || (wasDryRun && !s.DryRunRequested) {", " || (wasDryRun && false) {",
 			"what was recorded in a dry run counts after it", specs, ""},
-		{specPath + "definition.go", " || (wasDryRun && !s.DryRunRequested) {", " || wasDryRun {",
+		{specPath, " || (wasDryRun && !s.DryRunRequested) {", " || wasDryRun {",
 			"a restart forgets which groups a dry run has passed", engine, ""},
 
 		{record, "looked, err := r.eyes.look(ctx, ripe)", "looked, err := sequence.Looked{}, ctx.Err()",

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"example.com/podsequence/tools/podseqctl/lint"
@@ -95,19 +94,6 @@ func (t *tool) readQuotas(ctx context.Context, world *snapshot.Snapshot) {
 		}
 		world.Quotas = append(world.Quotas, quotas...)
 	}
-}
-
-// Quotas returns the quotas of a namespace.
-func (s *apiSource) Quotas(ctx context.Context, namespace string) ([]*corev1.ResourceQuota, error) {
-	list, err := s.core.CoreV1().ResourceQuotas(namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, fmt.Errorf("list ResourceQuotas: %w", err)
-	}
-	quotas := make([]*corev1.ResourceQuota, len(list.Items))
-	for i := range list.Items {
-		quotas[i] = &list.Items[i]
-	}
-	return quotas, nil
 }
 
 // versioned is a source that knows the version of the cluster.

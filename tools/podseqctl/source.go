@@ -2,17 +2,26 @@ package podseqctl
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
 
+	eventsv1 "k8s.io/api/events/v1"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/tools/podseqctl/snapshot"
@@ -119,6 +128,72 @@ func (s *apiSource) Changed(ctx context.Context, namespace string) (<-chan struc
 		return nil, fmt.Errorf("watch: %w", failed)
 	}
 	return changed, nil
+}
+
+// Quotas returns the quotas of a namespace.
+func (s *apiSource) Quotas(ctx context.Context, namespace string) ([]*corev1.ResourceQuota, error) {
+	list, err := s.core.CoreV1().ResourceQuotas(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, fmt.Errorf("list ResourceQuotas: %w", err)
+	}
+	quotas := make([]*corev1.ResourceQuota, len(list.Items))
+	for i := range list.Items {
+		quotas[i] = &list.Items[i]
+	}
+	return quotas, nil
+}
+
+func (s *apiSource) KubernetesVersion(ctx context.Context) (string, error) {
+	var info version.Info
+	body, err := s.core.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx).Raw()
+	if err != nil {
+		return "", err
+	}
+	if err := json.Unmarshal(body, &info); err != nil {
+		return "", fmt.Errorf("read the version of the API server: %w", err)
+	}
+	return info.GitVersion, nil
+}
+
+func (s *apiSource) Programs(ctx context.Context, namespace string) ([]Program, error) {
+	list, err := s.core.AppsV1().Deployments(namespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=podsequence"})
+	if err != nil {
+		return nil, err
+	}
+	programs := make([]Program, 0, len(list.Items))
+	for _, d := range list.Items {
+		p := Program{Namespace: d.Namespace, Name: d.Name, Ready: d.Status.ReadyReplicas, Replicas: ptr.Deref(d.Spec.Replicas, 1)}
+		if containers := d.Spec.Template.Spec.Containers; len(containers) > 0 {
+			p.Image = containers[0].Image
+		}
+		programs = append(programs, p)
+	}
+	return programs, nil
+}
+
+func (s *apiSource) Patch(ctx context.Context, of *snapshot.Sequence, patch []byte, dryRun bool) error {
+	_, err := s.resourceOf(of).Patch(ctx, of.Key().Name, types.JSONPatchType, patch, metav1.PatchOptions{FieldManager: fieldManager, DryRun: dryRunOf(dryRun)})
+	return err
+}
+
+func (s *apiSource) Emit(ctx context.Context, event *eventsv1.Event, dryRun bool) error {
+	_, err := s.core.EventsV1().Events(event.Namespace).Create(ctx, event, metav1.CreateOptions{FieldManager: fieldManager, DryRun: dryRunOf(dryRun)})
+	return err
+}
+
+func (s *apiSource) Whoami(ctx context.Context) (string, error) {
+	review, err := s.core.AuthenticationV1().SelfSubjectReviews().Create(ctx, &authenticationv1.SelfSubjectReview{}, metav1.CreateOptions{})
+	if err != nil {
+		return "", fmt.Errorf("ask who the user is: %w", err)
+	}
+	return review.Status.UserInfo.Username, nil
+}
+
+func (s *apiSource) resourceOf(of *snapshot.Sequence) dynamic.ResourceInterface {
+	if of.IsCluster() {
+		return s.dynamic.Resource(v1alpha1.ClusterPodSequenceResource)
+	}
+	return s.dynamic.Resource(v1alpha1.PodSequenceResource).Namespace(of.Key().Namespace)
 }
 
 // follow watches a kind until the context ends. A watch that ends begins anew, and counts as a change.

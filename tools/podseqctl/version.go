@@ -2,14 +2,10 @@ package podseqctl
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/version"
-	"k8s.io/utils/ptr"
 
 	ours "example.com/podsequence/internal/version"
 	"example.com/podsequence/tools/podseqctl/snapshot"
@@ -122,32 +118,4 @@ func (t *tool) printVersions(output string, versions Versions, notes []string) e
 	}
 	table.Print(t.Out, t.style)
 	return nil
-}
-
-func (s *apiSource) KubernetesVersion(ctx context.Context) (string, error) {
-	var info version.Info
-	body, err := s.core.Discovery().RESTClient().Get().AbsPath("/version").Do(ctx).Raw()
-	if err != nil {
-		return "", err
-	}
-	if err := json.Unmarshal(body, &info); err != nil {
-		return "", fmt.Errorf("read the version of the API server: %w", err)
-	}
-	return info.GitVersion, nil
-}
-
-func (s *apiSource) Programs(ctx context.Context, namespace string) ([]Program, error) {
-	list, err := s.core.AppsV1().Deployments(namespace).List(ctx, metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=podsequence"})
-	if err != nil {
-		return nil, err
-	}
-	programs := make([]Program, 0, len(list.Items))
-	for _, d := range list.Items {
-		p := Program{Namespace: d.Namespace, Name: d.Name, Ready: d.Status.ReadyReplicas, Replicas: ptr.Deref(d.Spec.Replicas, 1)}
-		if containers := d.Spec.Template.Spec.Containers; len(containers) > 0 {
-			p.Image = containers[0].Image
-		}
-		programs = append(programs, p)
-	}
-	return programs, nil
 }

@@ -2,7 +2,6 @@ package deploymentcoordination
 
 import (
 	"cmp"
-	"context"
 	"fmt"
 	"math"
 	"time"
@@ -15,8 +14,6 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
-	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
@@ -105,25 +102,6 @@ type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
 // newQueue makes the queue of namespaces. Each is in it once, however much happens there.
 var newQueue = fairqueue.By(func(r reconcile.Request) string { return r.Namespace })
 
-// enqueue asks for a namespace, whose changes are noted first. Whom an object concerns is worked out there: it may concern
-// one that does not match it any more. Unless it does always, a change does not matter in a namespace without
-// coordinations.
-func (r *reconciler) enqueue(q queue, namespace string, always bool) {
-	if interest, wait := r.namespaces.note(namespace, always); interest {
-		q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace}}, wait)
-	}
-}
-
-// mayWrite asks for the namespace of a coordination whose status may be written now.
-func (r *reconciler) mayWrite(q queue, coordination types.NamespacedName) {
-	if r.namespaces.mayWrite(coordination) {
-		q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: coordination.Namespace}})
-	}
-}
-
-// inNamespace is for a change of what holds pods.
-func (r *reconciler) inNamespace(q queue, namespace string) { r.enqueue(q, namespace, false) }
-
 // matters says of an object whether it concerns its namespace: always, or if there are coordinations.
 type matters func(client.Object) (always, otherwise bool)
 
@@ -136,25 +114,4 @@ func ofDeployment(object client.Object) (always, otherwise bool) {
 
 func ofReplicaSet(object client.Object) (always, otherwise bool) {
 	return false, metav1.GetControllerOfNoCopy(object) != nil
-}
-
-// handler asks for the namespace of an object that matters, as it is or was.
-func (r *reconciler) handler(matters matters) handler.EventHandler {
-	look := func(q queue, objects ...client.Object) {
-		for _, object := range objects {
-			if always, otherwise := matters(object); always || otherwise {
-				r.enqueue(q, object.GetNamespace(), always)
-			}
-		}
-	}
-	return handler.Funcs{
-		CreateFunc: func(_ context.Context, e ctrlevent.CreateEvent, q queue) { look(q, e.Object) },
-		UpdateFunc: func(_ context.Context, e ctrlevent.UpdateEvent, q queue) { look(q, e.ObjectOld, e.ObjectNew) },
-		DeleteFunc: func(_ context.Context, e ctrlevent.DeleteEvent, q queue) {
-			if c, ok := e.Object.(*v1.DeploymentCoordination); ok {
-				r.turns.Forget(client.ObjectKeyFromObject(c))
-			}
-			look(q, e.Object)
-		},
-	}
 }

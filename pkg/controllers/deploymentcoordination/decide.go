@@ -2,12 +2,17 @@ package deploymentcoordination
 
 import (
 	"cmp"
+	"fmt"
+	"slices"
+	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	v1 "example.com/podsequence/apis/apps/v1"
+	"example.com/podsequence/internal/printable"
 )
 
 // settleTime is how long the first of some changes waits for others that come with it. Whoever applies a set of Deployments
@@ -47,6 +52,35 @@ type Decision struct {
 	Unready bool
 	// Again is when to decide anew even if nothing changes; zero if never.
 	Again time.Time
+}
+
+// state returns what the decision says of a Deployment, as namespace/name; nil if it is in the hands of another coordination.
+func (d *Decision) state(name string) *v1.DeploymentState {
+	for _, states := range [][]v1.DeploymentState{d.Status.DeploymentStates, d.Unlisted} {
+		for i := range states {
+			if states[i].Name == name {
+				return &states[i]
+			}
+		}
+	}
+	return nil
+}
+
+// retry is when to look again: when what was refused may be tried again, or before.
+func (d *Decision) retry(in Input) time.Time {
+	again := d.Again
+	for i := range in.Members {
+		if r := in.Members[i].Refused; r != nil && !r.due(in.Now) {
+			again = sooner(again, r.until)
+		}
+	}
+	return again
+}
+
+// activates reports whether the decision makes a Deployment roll out that did not before.
+func (d *Decision) activates(c *v1.DeploymentCoordination) bool {
+	active := d.Status.ActiveDeployment
+	return active != "" && (active != c.Status.ActiveDeployment || slices.Contains(d.Unpause, namespacedName(active)))
 }
 
 // Decide says who is active, who gets paused or unpaused, and when to look again.
@@ -281,6 +315,20 @@ func (m *member) cameRolling() bool {
 		m.before.Skipped == "" && m.before.Refused == "" && m.before.TemplateHash == m.state.TemplateHash))
 }
 
+func (m *member) isPending() bool { return m.state.HasPendingChanges }
+
+// cannotPause reports whether the Deployment is unpaused because it could not be paused.
+func (m *member) cannotPause() bool {
+	return m.Refused != nil && m.Refused.pause && m.pause() == unpaused
+}
+
+// cannotUnpause reports whether the Deployment is paused because it could not be unpaused.
+func (m *member) cannotUnpause() bool {
+	return m.Refused != nil && !m.Refused.pause && m.pause() == pausedByUs
+}
+
+func (m *member) startRollout(now time.Time) { m.state.LastRolloutStarted = seconds(now) }
+
 func (d *deliberation) activate(m *member) {
 	d.status.ActiveDeployment, d.status.ActiveSince = m.name(), seconds(d.Now)
 	switch {
@@ -352,6 +400,230 @@ func (d *deliberation) reached(at time.Time) bool {
 		d.decision.Again = at
 	}
 	return false
+}
+
+// describe sets the conditions.
+func (d *deliberation) describe() {
+	d.set(d.readyCondition())
+	d.set(d.progressingCondition())
+	d.set(d.degradedCondition())
+	d.setHealth()
+}
+
+func (d *deliberation) set(condition metav1.Condition) {
+	condition.ObservedGeneration = d.Coordination.Generation
+	condition.LastTransitionTime = *seconds(d.Now)
+	condition.Message = printable.Line(condition.Message) // it may contain what others wrote
+	meta.SetStatusCondition(&d.status.Conditions, condition)
+}
+
+func (d *deliberation) readyCondition() metav1.Condition {
+	condition := metav1.Condition{Type: v1.ConditionReady, Status: metav1.ConditionFalse, Reason: v1.ReasonDeploymentsInProgress}
+	pending := d.names((*member).isPending)
+	switch {
+	case len(pending) > 0:
+		condition.Message = fmt.Sprintf("%d of %s still to roll out: %s", len(pending), count(len(d.members)), list(pending))
+	case d.status.ActiveDeployment != "":
+		condition.Message = d.status.ActiveDeployment + " has rolled out and must be ready for minReadySeconds"
+	default:
+		condition.Status, condition.Reason = metav1.ConditionTrue, v1.ReasonRolledOut
+		condition.Message = count(len(d.members)) + " rolled out"
+	}
+	return condition
+}
+
+func (d *deliberation) progressingCondition() metav1.Condition {
+	condition := metav1.Condition{Type: v1.ConditionProgressing, Status: metav1.ConditionFalse}
+	active := d.status.ActiveDeployment
+	switch {
+	case d.halted != "":
+		condition.Reason, condition.Message = d.halted, "halted until "+active+" is fixed or becomes ready"
+	case active != "":
+		condition.Status, condition.Reason = metav1.ConditionTrue, v1.ReasonDeploymentRollingOut
+		condition.Message = "the active Deployment is " + active
+		if m := d.active(); m.isHeld() {
+			condition.Message += "; its new pods are held by " + m.Hold.String()
+		}
+	case d.Busy != "":
+		condition.Reason, condition.Message = v1.ReasonWaiting, "the active Deployment is "+d.Busy+", of an overlapping DeploymentCoordination"
+	case d.Rolling != "" && len(d.names((*member).waits)) > 0:
+		condition.Reason, condition.Message = v1.ReasonWaiting, "waiting for "+d.Rolling+", of an overlapping DeploymentCoordination, to roll out"
+	case len(d.names((*member).waits)) > 0:
+		condition.Reason, condition.Message = v1.ReasonWaiting, "waiting a moment to sort changes that arrive together"
+	case len(d.names((*member).isPending)) > 0:
+		condition.Reason, condition.Message = v1.ReasonWaiting, "the Deployments that have changes may not roll out: the condition Degraded says why"
+	default:
+		condition.Reason, condition.Message = v1.ReasonRolledOut, "no Deployment has changes to roll out"
+	}
+	return condition
+}
+
+// degradedCondition returns the condition with the reason of the gravest problem and the messages of all.
+func (d *deliberation) degradedCondition() metav1.Condition {
+	condition := metav1.Condition{Type: v1.ConditionDegraded, Status: metav1.ConditionFalse, Reason: v1.ReasonAsExpected}
+	var messages []string
+	report := func(reason, format string, args ...any) {
+		if condition.Status == metav1.ConditionFalse {
+			condition.Status, condition.Reason = metav1.ConditionTrue, reason
+		}
+		messages = append(messages, fmt.Sprintf(format, args...))
+	}
+	if len(d.Overlapping) > 0 {
+		report(v1.ReasonOverlappingCoordination, "other DeploymentCoordinations match some of the same Deployments: %s; of all their Deployments one rolls out at a time; change a selector",
+			list(d.Overlapping))
+	}
+	for _, reason := range refusalReasons {
+		names, message := d.refusedBy(reason)
+		switch {
+		case len(names) == 0:
+		case reason == v1.ReasonPauseFailed:
+			report(reason, "could not pause %s; the API server answered for the first of them: %s", list(names), message)
+		default:
+			report(reason, "could not unpause %s; the API server answered for the first of them: %s", list(names), message)
+		}
+	}
+	for _, reason := range []string{v1.ReasonRolloutTimedOut, v1.ReasonProgressDeadlineExceeded} {
+		if d.halted == reason {
+			report(reason, "%s failed to roll out: change its pod template, or set onTimeout to Skip", d.status.ActiveDeployment)
+		}
+		if skipped := d.names(func(m *member) bool { return m.state.Skipped == reason }); len(skipped) > 0 {
+			report(reason, "skipped and paused, because they failed to roll out: %s; change the pod template, or, if something else was the "+
+				"cause, remove the annotation %s and run \"kubectl rollout resume\"", list(skipped), v1.PausedByAnnotation)
+		}
+	}
+	if m := d.active(); m != nil {
+		if needed := d.neededBy(m); len(needed) > 0 {
+			report(v1.ReasonHeldByPodSequence, "%s is active, but its pods are held by %s, and this group needs %s, still paused: "+
+				"order them the same way in both objects, or take these Deployments out of one of the two",
+				m.name(), m.Hold, list(needed))
+		}
+	}
+	if reverted := d.names(func(m *member) bool { return m.state.Resumed }); len(reverted) > 0 {
+		report(v1.ReasonPauseReverted, "their owners took these out of the order, and they roll out now: %s; no other Deployment "+
+			"starts before they have rolled out", list(reverted))
+	}
+	if kept := d.names(func(m *member) bool { return m.isPending() && m.pause() == pausedByOwner }); len(kept) > 0 {
+		report(v1.ReasonPausedByOwner, "have changes to roll out, but their owner paused them: %s; unpause them, or let this "+
+			"coordination do so in turn: kubectl annotate deployments --namespace %s %s=%s NAME...",
+			list(kept), d.Coordination.Namespace, v1.PausedByAnnotation, d.Coordination.Name)
+	}
+	condition.Message = strings.Join(messages, ". ")
+	return condition
+}
+
+// neededBy are the Deployments that wait, paused, for a turn which the active one has, and without which it stays held.
+func (d *deliberation) neededBy(active *member) []string {
+	if !active.isHeld() || len(d.names(func(m *member) bool { return m.waits() && !m.isHeld() })) > 0 {
+		return nil // it may go on by itself, or the turn passes on
+	}
+	needed := d.names(func(m *member) bool { return m.state.Paused && slices.Contains(active.Hold.Paused, m.key()) })
+	if len(d.Overlapping) == 0 {
+		return needed
+	}
+	for _, key := range active.Hold.Paused { // also those that wait for the same turn though they do not match here
+		if !slices.ContainsFunc(d.members, func(m member) bool { return m.key() == key }) {
+			needed = append(needed, key.String())
+		}
+	}
+	return needed
+}
+
+// names are those of the members that satisfy the predicate.
+func (d *deliberation) names(satisfies func(*member) bool) []string {
+	var names []string
+	for i := range d.members {
+		if m := &d.members[i]; satisfies(m) {
+			names = append(names, m.name())
+		}
+	}
+	return names
+}
+
+// setHealth sets Reconciling or Stalled, or neither, by the conditions that are set already.
+func (d *deliberation) setHealth() {
+	conditions := &d.status.Conditions
+	switch {
+	case meta.IsStatusConditionTrue(*conditions, v1.ConditionReady):
+		meta.RemoveStatusCondition(conditions, v1.ConditionReconciling)
+		meta.RemoveStatusCondition(conditions, v1.ConditionStalled)
+	case d.isStalled():
+		setStalled(conditions, v1.ConditionDegraded)
+	default:
+		setOneOf(conditions, v1.ConditionReconciling, v1.ConditionStalled, v1.ConditionReady)
+	}
+}
+
+// isStalled reports whether nothing more rolls out here unless somebody acts. It is for a coordination that is not ready.
+func (d *deliberation) isStalled() bool {
+	if !meta.IsStatusConditionTrue(d.status.Conditions, v1.ConditionDegraded) {
+		return false
+	}
+	if m := d.active(); m != nil {
+		return d.halted != "" || m.pause() == pausedByOwner || len(d.neededBy(m)) > 0
+	}
+	// What waits will still get its turn. What was unpaused by somebody else rolls out by itself.
+	return !slices.ContainsFunc(d.members, func(m member) bool { return m.waits() || m.Elsewhere && m.isPending() })
+}
+
+// list puts on record what status has room for: the states of the Deployments that are in the hands of this coordination,
+// those first that nobody could work out anew.
+func (d *deliberation) list() {
+	var own, others []int
+	for i := range d.members {
+		if d.members[i].Elsewhere {
+			others = append(others, i)
+		} else {
+			own = append(own, i)
+		}
+	}
+	if len(own) > maxListed {
+		slices.SortStableFunc(own, func(a, b int) int { return d.compareUrgency(&d.members[a], &d.members[b]) })
+		for _, i := range own[maxListed:] {
+			d.decision.Unlisted = append(d.decision.Unlisted, *d.members[i].state)
+		}
+		own = own[:maxListed]
+		slices.Sort(own)
+	}
+	named := slices.Concat(own, others[:min(len(others), maxListedElsewhere)])
+	slices.Sort(named)
+	d.status.Deployments = make([]string, 0, len(named))
+	for _, i := range named {
+		d.status.Deployments = append(d.status.Deployments, d.members[i].name())
+	}
+	d.status.UnlistedDeployments = int32(len(d.members) - len(named))
+	d.status.DeploymentStates = make([]v1.DeploymentState, 0, len(own))
+	for _, i := range own {
+		d.status.DeploymentStates = append(d.status.DeploymentStates, *d.members[i].state)
+	}
+}
+
+// compareUrgency puts the active Deployment first, then those with pending changes, those that have waited longest first.
+func (d *deliberation) compareUrgency(a, b *member) int {
+	if order := cmp.Or(compareBools(d.isActive(a), d.isActive(b)), compareBools(a.isPending(), b.isPending())); order != 0 {
+		return order
+	}
+	if since, other := a.state.PendingSince, b.state.PendingSince; since != nil && other != nil {
+		return since.Compare(other.Time)
+	}
+	return 0
+}
+
+// maySet reports whether to pause or unpause the Deployment now. That the opposite was refused says nothing of this.
+func (d *deliberation) maySet(m *member, paused bool) bool {
+	return m.Refused == nil || m.Refused.pause != paused || m.Refused.due(d.Now)
+}
+
+// refusedBy names those of which a write was refused, and says why the first was.
+func (d *deliberation) refusedBy(reason string) (names []string, message string) {
+	for i := range d.members {
+		if m := &d.members[i]; m.state.Refused == reason {
+			names = append(names, m.name())
+			if message == "" {
+				message = m.Refused.message
+			}
+		}
+	}
+	return names, message
 }
 
 // nextSecond is the first moment that is certainly not before what an API timestamp, which is cut to whole seconds, stands

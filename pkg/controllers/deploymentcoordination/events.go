@@ -4,13 +4,11 @@ import (
 	"fmt"
 	"slices"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1 "example.com/podsequence/apis/apps/v1"
-	"example.com/podsequence/internal/printable"
 )
 
 // event is something worth telling about a coordination.
@@ -121,52 +119,4 @@ func degradedBy(status v1.DeploymentCoordinationStatus) *metav1.Condition {
 		return nil
 	}
 	return degraded
-}
-
-// tell sends the events of a status that has been written.
-func (r *reconciler) tell(in Input, before v1.DeploymentCoordinationStatus, decision Decision) {
-	if !in.Now.IsZero() { // else nothing was decided: it counts no more, or cannot be read
-		observeTurn(&before, &decision.Status, in.Now)
-	}
-	for _, e := range eventsFor(before, decision) {
-		var related *appsv1.Deployment
-		for i := range in.Members {
-			if in.Members[i].name() == e.deployment {
-				related = in.Members[i].Deployment
-			}
-		}
-		r.send(in.Coordination, related, e)
-	}
-}
-
-func (r *reconciler) tellUnpaused(c *v1.DeploymentCoordination, d *appsv1.Deployment) {
-	r.send(c, d, event{corev1.EventTypeNormal, v1.EventDeploymentUnpaused, actionUnpause, "",
-		fmt.Sprintf("%s/%s is unpaused", d.Namespace, d.Name)})
-}
-
-// tellReverted tells of what the policy prevents where there is one.
-func (r *reconciler) tellReverted(c *v1.DeploymentCoordination, d *appsv1.Deployment) {
-	r.send(c, d, event{corev1.EventTypeWarning, v1.ReasonPauseReverted, actionPause, "", fmt.Sprintf(
-		"somebody else unpaused %s/%s before its turn, and it is paused again: configure GitOps tools to ignore spec.paused", d.Namespace, d.Name)})
-}
-
-// tellReleased is on the Deployment: there may be no coordination any more.
-func (r *reconciler) tellReleased(d *appsv1.Deployment) {
-	r.recorder.Eventf(d, nil, corev1.EventTypeNormal, v1.EventDeploymentUnpaused, actionUnpause,
-		"unpaused, because no DeploymentCoordination matches it any more")
-}
-
-// tellUnreleased is on the Deployment for the same reason.
-func (r *reconciler) tellUnreleased(d *appsv1.Deployment, err error) {
-	r.recorder.Eventf(d, nil, corev1.EventTypeWarning, v1.ReasonUnpauseFailed, actionUnpause,
-		"no DeploymentCoordination matches it any more, but it could not be unpaused; the API server answered: %s", shorten(err.Error()))
-}
-
-func (r *reconciler) send(c *v1.DeploymentCoordination, d *appsv1.Deployment, e event) {
-	note := printable.Note(e.note)
-	if d == nil { // a nil pointer would not be a nil object
-		r.recorder.Eventf(c, nil, e.kind, e.reason, e.action, "%s", note)
-		return
-	}
-	r.recorder.Eventf(c, d, e.kind, e.reason, e.action, "%s", note)
 }

@@ -4,9 +4,7 @@ import (
 	"context"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
@@ -16,19 +14,6 @@ import (
 // Holder says what would hold pods that do not exist yet. It is not known until all PodSequences and pods are known.
 type Holder interface {
 	WouldHold(pods ...*corev1.Pod) (hold sequence.Hold, known bool)
-}
-
-// wouldHold is what would hold the pods of the Deployment's present template; nothing as long as that is not known.
-func (r *reconciler) wouldHold(d *appsv1.Deployment) sequence.Hold {
-	if r.holder == nil {
-		return sequence.Hold{}
-	}
-	template := &d.Spec.Template
-	hold, _ := r.holder.WouldHold(&corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Labels: template.Labels, Annotations: template.Annotations},
-		Spec:       template.Spec,
-	})
-	return hold
 }
 
 // HoldChanges makes the controller look at the coordinations of a namespace when what holds its pods may have changed.

@@ -209,5 +209,35 @@ func (n *namespace) scheduleRetry(uid types.UID, now time.Time) {
 	n.failures[uid]++
 }
 
+// lags reports whether some object is not yet in the cache as we wrote it.
+func (n *namespace) lags(around surroundings) bool {
+	if len(n.written) == 0 {
+		return false
+	}
+	for i := range around.coordinations {
+		if n.written.lags(&around.coordinations[i]) {
+			return true
+		}
+	}
+	for i := range around.deployments {
+		if n.written.lags(&around.deployments[i]) {
+			return true
+		}
+	}
+	return false
+}
+
+// template returns what a member's template comes to. That is worked out once for each version of the Deployment and its
+// ReplicaSets.
+func (n *namespace) template(m *Member) *template {
+	uid, versions := m.Deployment.UID, versionsOf(m.ReplicaSets)
+	known, ok := n.templates[uid]
+	if !ok || known.deployment != m.Deployment.ResourceVersion || known.replicaSets != versions {
+		known = knownTemplate{m.Deployment.ResourceVersion, versions, m.template()}
+		n.templates[uid] = known
+	}
+	return known.template
+}
+
 // backOff is how long to wait after so many failures before that one.
 func backOff(failures int) time.Duration { return min(firstRetry<<min(failures, 20), lastRetry) }

@@ -1,19 +1,31 @@
 package deploymentcoordination
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	appsv1 "k8s.io/api/apps/v1"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	v1 "example.com/podsequence/apis/apps/v1"
+	"example.com/podsequence/internal/printable"
 	"example.com/podsequence/internal/statusbudget"
+	"example.com/podsequence/pkg/sequence"
 )
 
 // reconciler does for the coordinations of one namespace what Decide says. Those that overlap must know of each other's
@@ -87,59 +99,134 @@ func (r *reconciler) turn(ctx context.Context, name string, n *namespace) (more 
 	return n.todo.Len() > 0, nil
 }
 
-// look does what is to be done about one coordination, and puts down when to come back to it. When what was decided from
-// turns out to be old - a write conflicts - it leaves it at that: the event that brings the newer object leads back here.
-func (t *turn) look(ctx context.Context, i int) {
-	c := t.coordination(i)
-	uid, log := c.UID, klog.FromContext(ctx).WithValues("deploymentCoordination", klog.KObj(c))
-	t.last = c.Name
-	delete(t.again, uid)
-	again, err := t.settle(klog.NewContext(ctx, log), i)
-	switch {
-	case errors.Is(err, errMore):
-		return // it is still to be done
-	case errors.Is(err, errUnreleased):
-		t.scheduleRetry(uid, t.clock.Now())
-	case hasChanged(err):
-		log.V(4).Info("Objects changed in the meantime, will decide again", "err", err)
-	case err != nil:
-		log.Error(err, "Could not apply the decision, will retry")
-		t.scheduleRetry(uid, t.clock.Now())
-	default:
-		delete(t.failures, uid)
-		if !again.IsZero() {
-			t.again[uid] = again
-		}
+// enqueue asks for a namespace, whose changes are noted first. Whom an object concerns is worked out there: it may concern
+// one that does not match it any more. Unless it does always, a change does not matter in a namespace without
+// coordinations.
+func (r *reconciler) enqueue(q queue, namespace string, always bool) {
+	if interest, wait := r.namespaces.note(namespace, always); interest {
+		q.AddAfter(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: namespace}}, wait)
 	}
-	if err != nil {
-		t.confirmed = false // nobody knows whether the write was done
-	}
-	t.todo.Delete(uid)
 }
 
-// settle takes a coordination as far as it can go now.
-func (t *turn) settle(ctx context.Context, i int) (again time.Time, err error) {
-	c := t.coordination(i)
-	if c.DeletionTimestamp != nil {
-		if t.unreleased.Has(c.Name) {
-			return time.Time{}, errUnreleased
+// mayWrite asks for the namespace of a coordination whose status may be written now.
+func (r *reconciler) mayWrite(q queue, coordination types.NamespacedName) {
+	if r.namespaces.mayWrite(coordination) {
+		q.Add(reconcile.Request{NamespacedName: types.NamespacedName{Namespace: coordination.Namespace}})
+	}
+}
+
+// inNamespace is for a change of what holds pods.
+func (r *reconciler) inNamespace(q queue, namespace string) { r.enqueue(q, namespace, false) }
+
+// handler asks for the namespace of an object that matters, as it is or was.
+func (r *reconciler) handler(matters matters) handler.EventHandler {
+	look := func(q queue, objects ...client.Object) {
+		for _, object := range objects {
+			if always, otherwise := matters(object); always || otherwise {
+				r.enqueue(q, object.GetNamespace(), always)
+			}
 		}
-		return time.Time{}, t.setFinalizer(ctx, i)
 	}
-	if !t.plan.subjects[i].counts {
-		return time.Time{}, t.degrade(ctx, i, v1.ReasonTooManyCoordinations, fmt.Sprintf(
-			"only the %d oldest DeploymentCoordinations of a namespace count, and this one is newer: delete some, "+
-				"or ask the administrator to raise --max-deployment-coordinations of podsequence-controller", t.limit))
+	return handler.Funcs{
+		CreateFunc: func(_ context.Context, e ctrlevent.CreateEvent, q queue) { look(q, e.Object) },
+		UpdateFunc: func(_ context.Context, e ctrlevent.UpdateEvent, q queue) { look(q, e.ObjectOld, e.ObjectNew) },
+		DeleteFunc: func(_ context.Context, e ctrlevent.DeleteEvent, q queue) {
+			if c, ok := e.Object.(*v1.DeploymentCoordination); ok {
+				r.turns.Forget(client.ObjectKeyFromObject(c))
+			}
+			look(q, e.Object)
+		},
 	}
-	if err := t.setFinalizer(ctx, i); err != nil {
-		return time.Time{}, err
+}
+
+// tell sends the events of a status that has been written.
+func (r *reconciler) tell(in Input, before v1.DeploymentCoordinationStatus, decision Decision) {
+	if !in.Now.IsZero() { // else nothing was decided: it counts no more, or cannot be read
+		observeTurn(&before, &decision.Status, in.Now)
 	}
-	if problem := t.plan.problems[i]; problem != nil {
-		return time.Time{}, t.degrade(ctx, i, v1.ReasonInvalidSelector, problem.Error())
+	for _, e := range eventsFor(before, decision) {
+		var related *appsv1.Deployment
+		for i := range in.Members {
+			if in.Members[i].name() == e.deployment {
+				related = in.Members[i].Deployment
+			}
+		}
+		r.send(in.Coordination, related, e)
 	}
-	in, err := t.gather(ctx, i)
-	if err != nil {
-		return time.Time{}, err
+}
+
+func (r *reconciler) tellUnpaused(c *v1.DeploymentCoordination, d *appsv1.Deployment) {
+	r.send(c, d, event{corev1.EventTypeNormal, v1.EventDeploymentUnpaused, actionUnpause, "",
+		fmt.Sprintf("%s/%s is unpaused", d.Namespace, d.Name)})
+}
+
+// tellReverted tells of what the policy prevents where there is one.
+func (r *reconciler) tellReverted(c *v1.DeploymentCoordination, d *appsv1.Deployment) {
+	r.send(c, d, event{corev1.EventTypeWarning, v1.ReasonPauseReverted, actionPause, "", fmt.Sprintf(
+		"somebody else unpaused %s/%s before its turn, and it is paused again: configure GitOps tools to ignore spec.paused", d.Namespace, d.Name)})
+}
+
+// tellReleased is on the Deployment: there may be no coordination any more.
+func (r *reconciler) tellReleased(d *appsv1.Deployment) {
+	r.recorder.Eventf(d, nil, corev1.EventTypeNormal, v1.EventDeploymentUnpaused, actionUnpause,
+		"unpaused, because no DeploymentCoordination matches it any more")
+}
+
+// tellUnreleased is on the Deployment for the same reason.
+func (r *reconciler) tellUnreleased(d *appsv1.Deployment, err error) {
+	r.recorder.Eventf(d, nil, corev1.EventTypeWarning, v1.ReasonUnpauseFailed, actionUnpause,
+		"no DeploymentCoordination matches it any more, but it could not be unpaused; the API server answered: %s", shorten(err.Error()))
+}
+
+func (r *reconciler) send(c *v1.DeploymentCoordination, d *appsv1.Deployment, e event) {
+	note := printable.Note(e.note)
+	if d == nil { // a nil pointer would not be a nil object
+		r.recorder.Eventf(c, nil, e.kind, e.reason, e.action, "%s", note)
+		return
 	}
-	return t.apply(ctx, i, in)
+	r.recorder.Eventf(c, d, e.kind, e.reason, e.action, "%s", note)
+}
+
+func (r *reconciler) surroundings(ctx context.Context, namespace string) (surroundings, error) {
+	var coordinations v1.DeploymentCoordinationList
+	if err := r.cached.List(ctx, &coordinations, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return surroundings{}, fmt.Errorf("list DeploymentCoordinations: %w", err)
+	}
+	var deployments appsv1.DeploymentList
+	if err := r.cached.List(ctx, &deployments, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return surroundings{}, fmt.Errorf("list Deployments: %w", err)
+	}
+	s := surroundings{coordinations: coordinations.Items}
+	slices.SortFunc(s.coordinations, func(a, b v1.DeploymentCoordination) int { return cmp.Compare(a.Name, b.Name) })
+	s.deployments = slices.DeleteFunc(deployments.Items, func(d appsv1.Deployment) bool { return d.DeletionTimestamp != nil })
+	slices.SortFunc(s.deployments, func(a, b appsv1.Deployment) int { return cmp.Compare(a.Name, b.Name) })
+	return s, nil
+}
+
+// replicaSets are those of the namespace, by the UID of their Deployment.
+func (r *reconciler) replicaSets(ctx context.Context, namespace string) (map[types.UID][]*appsv1.ReplicaSet, error) {
+	var list appsv1.ReplicaSetList
+	if err := r.cached.List(ctx, &list, client.InNamespace(namespace), client.UnsafeDisableDeepCopy); err != nil {
+		return nil, fmt.Errorf("list ReplicaSets: %w", err)
+	}
+	byOwner := map[types.UID][]*appsv1.ReplicaSet{}
+	for i := range list.Items {
+		if owner := metav1.GetControllerOfNoCopy(&list.Items[i]); owner != nil {
+			byOwner[owner.UID] = append(byOwner[owner.UID], &list.Items[i])
+		}
+	}
+	return byOwner, nil
+}
+
+// wouldHold is what would hold the pods of the Deployment's present template; nothing as long as that is not known.
+func (r *reconciler) wouldHold(d *appsv1.Deployment) sequence.Hold {
+	if r.holder == nil {
+		return sequence.Hold{}
+	}
+	template := &d.Spec.Template
+	hold, _ := r.holder.WouldHold(&corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: d.Namespace, Labels: template.Labels, Annotations: template.Annotations},
+		Spec:       template.Spec,
+	})
+	return hold
 }

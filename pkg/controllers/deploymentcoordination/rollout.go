@@ -1,7 +1,9 @@
 package deploymentcoordination
 
 import (
+	"hash/fnv"
 	"slices"
+	"strconv"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -160,6 +162,36 @@ func (m *Member) nextDeadline(started *metav1.Time) (at time.Time, ok bool) {
 
 func (m *Member) progressing() *appsv1.DeploymentCondition {
 	return deployments.Condition(m.Deployment, appsv1.DeploymentProgressing)
+}
+
+// template works out what the member's template comes to, if that is not known.
+func (m *Member) template() *template {
+	if m.known != nil {
+		return m.known
+	}
+	t := &template{hash: m.templateHash(), current: deployments.NewestReplicaSet(m.Deployment, m.ReplicaSets)}
+	for _, rs := range m.ReplicaSets {
+		if t.current != nil && rs.UID != t.current.UID && (ptr.Deref(rs.Spec.Replicas, 1) > 0 || rs.Status.Replicas > 0) {
+			t.mixed = true
+		}
+	}
+	if t.current != nil { // what is remembered must not keep the whole list that it is of
+		current := *t.current
+		t.current = &current
+	}
+	m.known = t
+	return t
+}
+
+// templateHash stands for the pod template. It only tells one template from the next of the same Deployment.
+func (m *Member) templateHash() string {
+	if m.known != nil {
+		return m.known.hash
+	}
+	hash := fnv.New64a()
+	encoded, _ := m.Deployment.Spec.Template.Marshal() // what came from the API server can be encoded
+	hash.Write(encoded)
+	return strconv.FormatUint(hash.Sum64(), 36)
 }
 
 // readySince is since when as many of the pods as are wanted have been ready without a break, nil if they are not. Pods that

@@ -71,8 +71,6 @@ func noteRolledOut(state *v1.DeploymentState, m *Member, before *v1.DeploymentSt
 	state.PendingSince, state.Skipped, state.Resumed = nil, "", false
 }
 
-func (m *member) startRollout(now time.Time) { m.state.LastRolloutStarted = seconds(now) }
-
 // byNow returns a time, or now if that is yet to come: the clock that it is of was wrong, and nobody is to wait for it.
 func byNow(t *metav1.Time, now time.Time) *metav1.Time {
 	if t != nil && t.After(now) {

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // CheckController is what spec.controllerName of an AdmissionCheck says if this controller answers for it.
@@ -120,4 +121,42 @@ func (w *workload) pods() []*corev1.Pod {
 		})
 	}
 	return pods
+}
+
+// checksTo returns our checks that do not say this yet.
+func (w *workload) checksTo(ours sets.Set[string], state, message string) (changed []checkState) {
+	for _, check := range w.Status.AdmissionChecks {
+		if want := (checkState{Name: check.Name, State: state, Message: message}); ours.Has(check.Name) && check != want {
+			changed = append(changed, want)
+		}
+	}
+	return changed
+}
+
+// checksFrom is checksTo for those that are in another state now.
+func (w *workload) checksFrom(ours sets.Set[string], from, state, message string) (changed []checkState) {
+	for _, check := range w.Status.AdmissionChecks {
+		if ours.Has(check.Name) && check.State == from {
+			changed = append(changed, checkState{Name: check.Name, State: state, Message: message})
+		}
+	}
+	return changed
+}
+
+// dequeue is the condition that takes the Workload out of the queue; nil if it is out of it already, whoever did that.
+func (w *workload) dequeue(message string) *metav1.Condition {
+	now := w.condition(requeued)
+	if now.Status == metav1.ConditionFalse && (now.Reason != ReasonWaits || now.Message == message) {
+		return nil
+	}
+	return &metav1.Condition{Type: requeued, Status: metav1.ConditionFalse, Reason: ReasonWaits, Message: message, ObservedGeneration: w.Generation}
+}
+
+// enqueue is the condition that puts the Workload back into the queue; nil if this controller did not take it out.
+func (w *workload) enqueue(message string) *metav1.Condition {
+	now := w.condition(requeued)
+	if now.Status != metav1.ConditionFalse || now.Reason != ReasonWaits {
+		return nil
+	}
+	return &metav1.Condition{Type: requeued, Status: metav1.ConditionTrue, Reason: ReasonTurn, Message: message, ObservedGeneration: w.Generation}
 }

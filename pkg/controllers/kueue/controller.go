@@ -99,24 +99,6 @@ func inNamespace(_ context.Context, object client.Object) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: client.ObjectKey{Namespace: object.GetNamespace()}}}
 }
 
-// asked asks for an AdmissionCheck, and for all namespaces with Workloads: they may have to be answered for it.
-func (r *reconciler) asked(ctx context.Context, check client.Object) []reconcile.Request {
-	requests := []reconcile.Request{{NamespacedName: client.ObjectKey{Name: check.GetName()}}}
-	list := newList(WorkloadKind)
-	if err := r.workloads.List(ctx, list); err != nil {
-		return requests // the context has ended
-	}
-	seen := map[string]struct{}{}
-	for i := range list.Items {
-		namespace := list.Items[i].GetNamespace()
-		if _, known := seen[namespace]; !known {
-			seen[namespace] = struct{}{}
-			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: namespace}})
-		}
-	}
-	return requests
-}
-
 // Changes are namespaces in which it may be the turn of other pods.
 type Changes struct {
 	namespaces workqueue.TypedInterface[string]

@@ -1,7 +1,12 @@
 package kueue
 
 import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"example.com/podsequence/pkg/sequence"
@@ -28,6 +33,40 @@ func (d decision) opens() bool {
 	return len(d.checks) > 0 && d.checks[0].State == stateReady
 }
 
+// applyTo changes the status of a Workload. What the controller does not know in it stays.
+func (d decision) applyTo(object *unstructured.Unstructured, now metav1.Time) error {
+	checks, _, err := unstructured.NestedSlice(object.Object, "status", "admissionChecks")
+	if err != nil {
+		return fmt.Errorf("read admission checks: %w", err)
+	}
+	for _, want := range d.checks {
+		for _, stored := range checks {
+			check, isMap := stored.(map[string]any)
+			if !isMap || check["name"] != want.Name {
+				continue
+			}
+			if check["state"] != want.State {
+				check["lastTransitionTime"] = now.UTC().Format(time.RFC3339)
+			}
+			check["state"], check["message"] = want.State, want.Message
+		}
+	}
+	if len(d.checks) > 0 {
+		if err := unstructured.SetNestedSlice(object.Object, checks, "status", "admissionChecks"); err != nil {
+			return fmt.Errorf("set admission checks: %w", err)
+		}
+	}
+	if d.queue == nil {
+		return nil
+	}
+	conditions, err := conditionsOf(object)
+	if err != nil {
+		return err
+	}
+	meta.SetStatusCondition(&conditions, *d.queue)
+	return setConditions(object, conditions)
+}
+
 // decide returns what is to be written to a Workload. ours are the names of the checks of this controller. The note, if it is not empty, is
 // added to what the checks say.
 func decide(w *workload, ours sets.Set[string], hold sequence.Hold, note string) decision {
@@ -52,42 +91,4 @@ func hasAny(w *workload, ours sets.Set[string]) bool {
 		}
 	}
 	return false
-}
-
-// checksTo returns our checks that do not say this yet.
-func (w *workload) checksTo(ours sets.Set[string], state, message string) (changed []checkState) {
-	for _, check := range w.Status.AdmissionChecks {
-		if want := (checkState{Name: check.Name, State: state, Message: message}); ours.Has(check.Name) && check != want {
-			changed = append(changed, want)
-		}
-	}
-	return changed
-}
-
-// checksFrom is checksTo for those that are in another state now.
-func (w *workload) checksFrom(ours sets.Set[string], from, state, message string) (changed []checkState) {
-	for _, check := range w.Status.AdmissionChecks {
-		if ours.Has(check.Name) && check.State == from {
-			changed = append(changed, checkState{Name: check.Name, State: state, Message: message})
-		}
-	}
-	return changed
-}
-
-// dequeue is the condition that takes the Workload out of the queue; nil if it is out of it already, whoever did that.
-func (w *workload) dequeue(message string) *metav1.Condition {
-	now := w.condition(requeued)
-	if now.Status == metav1.ConditionFalse && (now.Reason != ReasonWaits || now.Message == message) {
-		return nil
-	}
-	return &metav1.Condition{Type: requeued, Status: metav1.ConditionFalse, Reason: ReasonWaits, Message: message, ObservedGeneration: w.Generation}
-}
-
-// enqueue is the condition that puts the Workload back into the queue; nil if this controller did not take it out.
-func (w *workload) enqueue(message string) *metav1.Condition {
-	now := w.condition(requeued)
-	if now.Status != metav1.ConditionFalse || now.Reason != ReasonWaits {
-		return nil
-	}
-	return &metav1.Condition{Type: requeued, Status: metav1.ConditionTrue, Reason: ReasonTurn, Message: message, ObservedGeneration: w.Generation}
 }

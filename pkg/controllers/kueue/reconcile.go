@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -208,38 +207,22 @@ func (r *reconciler) patch(ctx context.Context, before, after *unstructured.Unst
 	return nil
 }
 
-// applyTo changes the status of a Workload. What the controller does not know in it stays.
-func (d decision) applyTo(object *unstructured.Unstructured, now metav1.Time) error {
-	checks, _, err := unstructured.NestedSlice(object.Object, "status", "admissionChecks")
-	if err != nil {
-		return fmt.Errorf("read admission checks: %w", err)
+// asked asks for an AdmissionCheck, and for all namespaces with Workloads: they may have to be answered for it.
+func (r *reconciler) asked(ctx context.Context, check client.Object) []reconcile.Request {
+	requests := []reconcile.Request{{NamespacedName: client.ObjectKey{Name: check.GetName()}}}
+	list := newList(WorkloadKind)
+	if err := r.workloads.List(ctx, list); err != nil {
+		return requests // the context has ended
 	}
-	for _, want := range d.checks {
-		for _, stored := range checks {
-			check, isMap := stored.(map[string]any)
-			if !isMap || check["name"] != want.Name {
-				continue
-			}
-			if check["state"] != want.State {
-				check["lastTransitionTime"] = now.UTC().Format(time.RFC3339)
-			}
-			check["state"], check["message"] = want.State, want.Message
+	seen := map[string]struct{}{}
+	for i := range list.Items {
+		namespace := list.Items[i].GetNamespace()
+		if _, known := seen[namespace]; !known {
+			seen[namespace] = struct{}{}
+			requests = append(requests, reconcile.Request{NamespacedName: client.ObjectKey{Namespace: namespace}})
 		}
 	}
-	if len(d.checks) > 0 {
-		if err := unstructured.SetNestedSlice(object.Object, checks, "status", "admissionChecks"); err != nil {
-			return fmt.Errorf("set admission checks: %w", err)
-		}
-	}
-	if d.queue == nil {
-		return nil
-	}
-	conditions, err := conditionsOf(object)
-	if err != nil {
-		return err
-	}
-	meta.SetStatusCondition(&conditions, *d.queue)
-	return setConditions(object, conditions)
+	return requests
 }
 
 type withConditions struct {

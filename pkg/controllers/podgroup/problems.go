@@ -1,15 +1,11 @@
 package podgroup
 
 import (
-	"context"
 	"fmt"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/klog/v2"
-
-	"example.com/podsequence/internal/printable"
 )
 
 // problem is something that people should know. One of each kind is published for a group, and no other while that one
@@ -79,31 +75,6 @@ func conflicts(sources []sizing, members []*corev1.Pod, running int) []problem {
 		problems = append(problems, p)
 	}
 	return problems
-}
-
-// publish publishes the first problem of each kind, unless one of the kind was published and lasts. What it remembers of a
-// group is bounded, whatever is written on its pods.
-func (r *reconciler) publish(ctx context.Context, m *memory, problems []problem) {
-	lasts := map[string]bool{} // by kind
-	for _, p := range problems {
-		if subject, ok := m.published[p.kind]; ok && subject == p.subject {
-			lasts[p.kind] = true
-		}
-	}
-	for kind := range m.published {
-		if !lasts[kind] {
-			delete(m.published, kind)
-		}
-	}
-	for _, p := range problems {
-		if _, ok := m.published[p.kind]; ok || p.unconfirmed {
-			continue
-		}
-		m.published[p.kind] = p.subject
-		note := printable.Line(p.note())
-		klog.FromContext(ctx).V(2).Info("The pod group has a problem", "reason", p.reason, "note", note)
-		r.recorder.Eventf(p.pod, nil, corev1.EventTypeWarning, p.reason, "Observe", "%s", note)
-	}
 }
 
 // maxText is how much is kept of an annotation that is no size. The API server takes 256 KB.

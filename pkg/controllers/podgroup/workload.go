@@ -1,6 +1,7 @@
 package podgroup
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -41,6 +42,11 @@ func (w workload) missing(active, succeeded int) int {
 		return max(0, min(w.desired, w.completions-succeeded)-active)
 	}
 	return max(0, w.desired-active-succeeded)
+}
+
+// isNewer compares with a Job, or with none. Of two Jobs of one second the names decide.
+func (w workload) isNewer(than workload) bool {
+	return than.run == "" || cmp.Or(cmp.Compare(w.created, than.created), cmp.Compare(w.name, than.name)) > 0
 }
 
 // workloadKinds are those whose size is known, by the kind in owner references.
@@ -107,18 +113,4 @@ func countIndexes(text string) (count int) {
 		}
 	}
 	return count
-}
-
-// templateGroup is the group that the pods of a workload are in by its template.
-func (o Options) templateGroup(object client.Object) types.NamespacedName {
-	group := types.NamespacedName{Namespace: object.GetNamespace()}
-	switch w := object.(type) {
-	case *batchv1.Job:
-		group.Name = w.Spec.Template.Labels[o.NameLabel]
-	case *appsv1.StatefulSet:
-		group.Name = w.Spec.Template.Labels[o.NameLabel]
-	case *appsv1.ReplicaSet:
-		group.Name = w.Spec.Template.Labels[o.NameLabel]
-	}
-	return group
 }

@@ -1,17 +1,14 @@
 package podsequence
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net/http"
 	"sync"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/sets"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/workqueue"
 	"k8s.io/utils/clock"
@@ -26,7 +23,6 @@ import (
 	"example.com/podsequence/internal/takeover"
 	"example.com/podsequence/pkg/controllers/podsequence/objectwatch"
 	"example.com/podsequence/pkg/feed"
-	"example.com/podsequence/pkg/podwriter"
 	"example.com/podsequence/pkg/record"
 	"example.com/podsequence/pkg/sequence"
 )
@@ -154,37 +150,6 @@ func coreConfig(mgr manager.Manager) *rest.Config {
 	config.ContentType = runtime.ContentTypeProtobuf
 	config.AcceptContentTypes = runtime.ContentTypeProtobuf + "," + runtime.ContentTypeJSON
 	return config
-}
-
-// addPodWriter adds what writes to pods to the manager.
-func (d *dispatcher) addPodWriter(
-	mgr manager.Manager, config *rest.Config, engine *sequence.Engine, source *feed.Feed, recorder *record.Recorder,
-	options Options,
-) error {
-	client, err := kubernetes.NewForConfigAndClient(config, mgr.GetHTTPClient())
-	if err != nil {
-		return fmt.Errorf("make client for pods: %w", err)
-	}
-	pods := newWaitingPods(client, options)
-	writerOptions := podwriter.Options{
-		CatchUp:  source.CatchUp,
-		Unknown:  func(pod *corev1.Pod) string { return record.Explain(engine.Decide(pod), recorder.Why) },
-		Reporter: reporter, Budget: options.StatusWrites,
-	}
-	if options.ExplainWaits {
-		d.pods, writerOptions.Explains = pods, pods.isOurs
-	}
-	writer := podwriter.New(client, pods.get, engine, writerOptions)
-	d.writer = writer
-	// The manager waits until the last write is done.
-	run := func(ctx context.Context) error {
-		writer.Run(withName(ctx))
-		return nil
-	}
-	if err := mgr.Add(manager.RunnableFunc(run)); err != nil {
-		return fmt.Errorf("add pod writer: %w", err)
-	}
-	return nil
 }
 
 // readyz says that the controller is ready when there is nothing more that it must know. A standby is ready too: it

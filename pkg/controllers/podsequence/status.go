@@ -20,6 +20,7 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/internal/printable"
 	"example.com/podsequence/internal/takeover"
+	"example.com/podsequence/pkg/record"
 	"example.com/podsequence/pkg/sequence"
 	"example.com/podsequence/pkg/sequence/report"
 	"example.com/podsequence/pkg/sequence/spec"
@@ -164,4 +165,41 @@ func (r *statusReconciler) update(ctx context.Context, object client.Object) err
 		return fmt.Errorf("update status: %w", err)
 	}
 	return nil
+}
+
+// wantObjects names the objects to the watcher that a sequence waits for.
+func (r *statusReconciler) wantObjects(key types.NamespacedName, report report.Report) {
+	var references []v1alpha1.ObjectReference
+	for i := range report.Groups {
+		references = append(references, report.Groups[i].Objects...)
+	}
+	r.objects.Want(key, references)
+}
+
+// objectsOf returns the records of the objects that each group waits for. It reports whether some object has not been seen yet, though
+// nothing is known to be in the way. What is recorded of such an object stays, unless there is more to say of one that is not ready.
+func (r *statusReconciler) objectsOf(key types.NamespacedName, report report.Report) (records [][]v1alpha1.ObjectStatus, unseen bool) {
+	recorded := map[v1alpha1.ObjectReference]*v1alpha1.ObjectStatus{}
+	if status := &report.Object.Status; status.ObservedUID == "" || status.ObservedUID == report.Object.UID {
+		recorded = spec.ObjectRecords(status)
+	}
+	written := spec.WrittenAt(report.Object, record.FieldManager) // that one says nothing of objects
+	records = make([][]v1alpha1.ObjectStatus, len(report.Groups))
+	for i := range report.Groups {
+		for j := range report.Groups[i].Objects {
+			reference := &report.Groups[i].Objects[j]
+			observed, known := r.objects.Observe(key, reference)
+			before := recorded[*reference]
+			switch {
+			case known, observed.Message != "" && (before == nil || before.State != v1alpha1.ObjectSatisfied):
+				records[i] = append(records[i], recordOf(reference, observed, before, written))
+			case before != nil:
+				records[i] = append(records[i], *before)
+				unseen = true
+			default:
+				unseen = true
+			}
+		}
+	}
+	return records, unseen
 }

@@ -15,36 +15,6 @@ import (
 // takes to start the Job, and that is not worth a write.
 const lateStart = 10 * time.Second
 
-// startClock starts the time of activeDeadlineSeconds. If it ran before, it continues; otherwise it starts with the Job.
-func (s *statusBuilder) startClock(w world, p progress) {
-	s.UsedSeconds = w.object.Status.UsedSeconds
-	if s.StartTime = w.object.Status.StartTime.DeepCopy(); s.StartTime == nil {
-		s.StartTime = w.seconds()
-		if began := startOf(p.job); began != nil && began.Before(s.StartTime) {
-			s.StartTime = began.DeepCopy()
-		}
-	}
-}
-
-// stopClock stops the time of activeDeadlineSeconds as of the moment at which the Job was suspended.
-func (s *statusBuilder) stopClock(w world, p progress) {
-	before := w.object.Status
-	s.StartTime, s.UsedSeconds = nil, before.UsedSeconds
-	if before.StartTime == nil {
-		return
-	}
-	until := s.now.Time
-	if c := conditionOf(p.job, batchv1.JobSuspended); c != nil && c.LastTransitionTime.Time.Before(until) {
-		until = c.LastTransitionTime.Time
-	}
-	s.UsedSeconds += max(0, int64(until.Sub(before.StartTime.Time)/time.Second))
-}
-
-// resetClock resets the time of activeDeadlineSeconds, which then begins anew with the next start, as that of a Job does.
-func (s *statusBuilder) resetClock() {
-	s.StartTime, s.UsedSeconds = nil, 0
-}
-
 // endOf is when activeDeadlineSeconds are over; nil while their time does not run.
 func endOf(spec *v1alpha1.SequentialJobSpec, status v1alpha1.SequentialJobStatus) *time.Time {
 	if spec.ActiveDeadlineSeconds == nil || status.StartTime == nil {

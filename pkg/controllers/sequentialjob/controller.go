@@ -7,22 +7,16 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	"sigs.k8s.io/controller-runtime/pkg/builder"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/controller"
-	ctrlevent "sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/manager"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"example.com/podsequence/apis/batch/v1alpha1"
-	"example.com/podsequence/internal/fairqueue"
 	"example.com/podsequence/internal/kindcache"
 	"example.com/podsequence/internal/statusbudget"
 	"example.com/podsequence/internal/takeover"
@@ -80,50 +74,6 @@ func Add(mgr manager.Manager, now clock.PassiveClock, budget *statusbudget.Budge
 }
 
 type queue = workqueue.TypedRateLimitingInterface[reconcile.Request]
-
-// queueOf returns what makes the queue, which serves namespaces in turn, and by which refusals wake objects.
-func (r *reconciler) queueOf() func(string, workqueue.TypedRateLimiter[reconcile.Request]) queue {
-	inTurn := fairqueue.By(func(request reconcile.Request) string { return request.Namespace })
-	return func(name string, limiter workqueue.TypedRateLimiter[reconcile.Request]) queue {
-		q := inTurn(name, limiter)
-		r.refusals = newRefusals(r.clock, func(key types.NamespacedName, after time.Duration) {
-			q.AddAfter(reconcile.Request{NamespacedName: key}, after)
-		})
-		return q
-	}
-}
-
-// jobIsGone lets refused Jobs of the namespace be tried again: a quota that counts Jobs may have room now.
-func (r *reconciler) jobIsGone(_ context.Context, e ctrlevent.DeleteEvent, _ queue) {
-	r.refusals.retryNow(e.Object.GetNamespace())
-}
-
-// concernedBy is the object that a Job matters to: the one that controls it, or one whose step must have its name. The
-// owner is taken by its name and not by its UID, since an object may wait for the Jobs of its predecessor to go.
-func (r *reconciler) concernedBy(ctx context.Context, job client.Object) []reconcile.Request {
-	if owner := metav1.GetControllerOfNoCopy(job); owner != nil && isOurKind(owner) {
-		return requestFor(job.GetNamespace(), owner.Name)
-	}
-	base, _, ok := cutJobName(job.GetName())
-	switch {
-	case !ok:
-		return nil
-	case len(base) < maxBase:
-		return requestFor(job.GetNamespace(), base) // it does no harm if there is none
-	}
-	objects := &unstructured.UnstructuredList{}
-	objects.SetGroupVersionKind(v1alpha1.GroupVersion.WithKind("SequentialJobList"))
-	if err := r.cache.List(ctx, objects, client.InNamespace(job.GetNamespace()), client.UnsafeDisableDeepCopy); err != nil {
-		klog.FromContext(ctx).Error(err, "Cannot tell which SequentialJob a Job matters to", "job", klog.KObj(job))
-		return nil
-	}
-	for i := range objects.Items {
-		if name := objects.Items[i].GetName(); baseName(name) == base {
-			return requestFor(job.GetNamespace(), name)
-		}
-	}
-	return nil
-}
 
 func requestFor(namespace, name string) []reconcile.Request {
 	return []reconcile.Request{{NamespacedName: types.NamespacedName{Namespace: namespace, Name: name}}}

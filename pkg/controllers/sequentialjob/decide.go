@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/utils/ptr"
 
@@ -282,4 +284,9 @@ func (w world) lastWord() string {
 		return ""
 	}
 	return "; " + w.heardLast
+}
+
+// seconds is the time as the API server keeps it: with a fraction, what is written would differ from what is read back.
+func (w world) seconds() *metav1.Time {
+	return ptr.To(metav1.NewTime(w.now.Truncate(time.Second)))
 }

@@ -53,14 +53,6 @@ func discarded(w world, p progress) v1alpha1.SequentialJobStatus {
 	return s.finish()
 }
 
-// discard notes that the Job of the current step counts no more.
-func (s *statusBuilder) discard(p progress) {
-	s.State.Active = 0
-	if p.job != nil {
-		s.Progress.DiscardedJob = p.job.UID
-	}
-}
-
 // decideDiscarded deletes the discarded Job, and waits until it is gone.
 func decideDiscarded(w world, p progress) decision {
 	if p.discarded.DeletionTimestamp == nil {

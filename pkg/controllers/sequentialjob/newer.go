@@ -1,38 +1,14 @@
 package sequentialjob
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
 	batchv1 "k8s.io/api/batch/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 )
-
-// createJob creates the Job of a step. Fields of its pods that this program does not know go to the API server as they are stored: it may
-// be newer. What the API server does not know either is a mistake, such as a misspelled name, and it says so.
-func (r *reconciler) createJob(ctx context.Context, w *world, job *batchv1.Job, index int32, options ...client.CreateOption) error {
-	whole, err := withUnknownFields(job, w.stored, index)
-	if err != nil {
-		return err
-	}
-	if whole == nil {
-		return r.writer.Create(ctx, job, options...)
-	}
-	strict := client.WithFieldValidation(r.writer, metav1.FieldValidationStrict)
-	if err := strict.Create(ctx, whole, options...); err != nil {
-		return err
-	}
-	*job = batchv1.Job{}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(whole.Object, job); err != nil {
-		return fmt.Errorf("decode created Job: %w", err)
-	}
-	return nil
-}
 
 // withUnknownFields returns the Job with the fields of the stored step and template that Go types leave out; nil if there are none.
 func withUnknownFields(job *batchv1.Job, stored map[string]any, index int32) (*unstructured.Unstructured, error) {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"strconv"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
@@ -12,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/klog/v2"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -111,46 +109,6 @@ var troubleChanges = predicate.TypedFuncs[*corev1.Pod]{
 			(e.ObjectNew.Status.Phase == corev1.PodRunning && e.ObjectOld.Status.Phase != corev1.PodRunning)
 	},
 	DeleteFunc: func(ctrlevent.TypedDeleteEvent[*corev1.Pod]) bool { return false }, // the Job changes as well
-}
-
-// concernedByPod is the object whose step a pod belongs to.
-func (r *reconciler) concernedByPod(ctx context.Context, pod *corev1.Pod) []reconcile.Request {
-	owner := metav1.GetControllerOfNoCopy(pod)
-	if owner == nil || owner.Kind != "Job" {
-		return nil
-	}
-	return r.concernedBy(ctx, &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: pod.Namespace, Name: owner.Name}})
-}
-
-// listen finds out what the pods of the current step say. Why it says nothing is of no interest to the steps themselves.
-func (r *reconciler) listen(ctx context.Context, w *world) {
-	p := progressOf(*w)
-	if p.job == nil || w.object.Status.CompletionTime != nil || w.object.DeletionTimestamp != nil {
-		r.notes.forget(client.ObjectKeyFromObject(w.object))
-		return
-	}
-	pods := corev1.PodList{}
-	err := r.pods.List(ctx, &pods, client.InNamespace(w.object.Namespace), client.MatchingFields{ownJobIndex: string(p.job.UID)}, client.UnsafeDisableDeepCopy)
-	if err == nil && failureOf(p.job) != nil {
-		// It is over, so this is the last word, and the cache may be behind.
-		err = r.live.List(ctx, &pods, client.InNamespace(w.object.Namespace), client.Limit(mostPods), client.MatchingLabels{
-			v1alpha1.LabelName: baseName(w.object.Name), v1alpha1.LabelStepIndex: strconv.Itoa(int(p.current)),
-		})
-		for i := range pods.Items {
-			pods.Items[i].Status.Message = podtrouble.Of(&pods.Items[i])
-		}
-	}
-	if err != nil {
-		klog.FromContext(ctx).Error(err, "Cannot find out what the pods of a step say")
-		return
-	}
-	newest := newestOf(pods.Items, p.job.UID)
-	heard, again := wordOf(p.job, newest, w.now)
-	note := r.notes.take(client.ObjectKeyFromObject(w.object), p.job.UID, heard, newest != nil || heard != word{}, w.now)
-	w.heard, w.heardLast, w.hearAgain = note.said, note.heard.text, note.due()
-	if !again.IsZero() && (w.hearAgain.IsZero() || again.Before(w.hearAgain)) {
-		w.hearAgain = again
-	}
 }
 
 // mostPods is how many pods of a step that failed are looked at.

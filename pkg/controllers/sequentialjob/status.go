@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -217,7 +218,40 @@ func (s *statusBuilder) finish() v1alpha1.SequentialJobStatus {
 	return s.SequentialJobStatus
 }
 
-// seconds is the time as the API server keeps it: with a fraction, what is written would differ from what is read back.
-func (w world) seconds() *metav1.Time {
-	return ptr.To(metav1.NewTime(w.now.Truncate(time.Second)))
+// startClock starts the time of activeDeadlineSeconds. If it ran before, it continues; otherwise it starts with the Job.
+func (s *statusBuilder) startClock(w world, p progress) {
+	s.UsedSeconds = w.object.Status.UsedSeconds
+	if s.StartTime = w.object.Status.StartTime.DeepCopy(); s.StartTime == nil {
+		s.StartTime = w.seconds()
+		if began := startOf(p.job); began != nil && began.Before(s.StartTime) {
+			s.StartTime = began.DeepCopy()
+		}
+	}
+}
+
+// stopClock stops the time of activeDeadlineSeconds as of the moment at which the Job was suspended.
+func (s *statusBuilder) stopClock(w world, p progress) {
+	before := w.object.Status
+	s.StartTime, s.UsedSeconds = nil, before.UsedSeconds
+	if before.StartTime == nil {
+		return
+	}
+	until := s.now.Time
+	if c := conditionOf(p.job, batchv1.JobSuspended); c != nil && c.LastTransitionTime.Time.Before(until) {
+		until = c.LastTransitionTime.Time
+	}
+	s.UsedSeconds += max(0, int64(until.Sub(before.StartTime.Time)/time.Second))
+}
+
+// resetClock resets the time of activeDeadlineSeconds, which then begins anew with the next start, as that of a Job does.
+func (s *statusBuilder) resetClock() {
+	s.StartTime, s.UsedSeconds = nil, 0
+}
+
+// discard notes that the Job of the current step counts no more.
+func (s *statusBuilder) discard(p progress) {
+	s.State.Active = 0
+	if p.job != nil {
+		s.Progress.DiscardedJob = p.job.UID
+	}
 }

@@ -2,9 +2,11 @@ package podsequence
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 	"sync"
+	"time"
 
 	v1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -233,3 +235,170 @@ func (h *holder) requeue(logger klog.Logger, pod *v1.Pod) {
 func (h *holder) getPod(_ context.Context, key types.NamespacedName) (*v1.Pod, error) {
 	return h.pods.Pods(key.Namespace).Get(key.Name)
 }
+
+// decide answers for one pod. It waits for no event, so what it says of a pod that a sequence holds is not what the pod waits
+// for: see why. A pod of PodSequence itself is not asked about: without it, what the others wait for may never become known. Nor is one that
+// has its node, which the scheduler may evict others for if it is resized (InPlacePodVerticalScalingSchedulerPreemption).
+func (h *holder) decide(pod *v1.Pod) (sequence.Verdict, *fwk.Status) {
+	if pod.Spec.NodeName != "" || h.args.isOwn(pod) {
+		return sequence.Verdict{}, nil
+	}
+	if !h.feed.Synced() {
+		// Asked again after being remembered: what completes in between reports either to the one or to the other.
+		h.engine.ReportWhenSeen(pod)
+		if why := h.feed.Why(); why != "" {
+			h.writer.Explain(keyOf(pod))
+			return sequence.Verdict{Held: true}, unschedulable(waitingFor + why)
+		}
+	}
+	verdict := h.engine.Verdict(pod)
+	if verdict.Held {
+		return verdict, unschedulable(waitingForTurn)
+	}
+	return verdict, nil
+}
+
+// decideInCycle answers for a pod that was admitted to the queue and is being scheduled. The scheduler tells people why such a
+// pod is rejected.
+func (h *holder) decideInCycle(pod *v1.Pod) (sequence.Verdict, *fwk.Status) {
+	verdict, status := h.decide(pod)
+	if !status.IsSuccess() && status.Message() == waitingForTurn {
+		if message := h.engine.Why(pod); message != "" {
+			status = unschedulable(message)
+		}
+	}
+	return verdict, status
+}
+
+// writerOptions are those of the writer that explains waits as decide does.
+func (h *holder) writerOptions() podwriter.Options {
+	if !*h.args.ExplainWaits {
+		return podwriter.Options{}
+	}
+	return podwriter.Options{
+		Explains: func(pod *v1.Pod) bool { return h.profiles.Has(pod.Spec.SchedulerName) },
+		Unknown:  h.unknown,
+		Reporter: reporter,
+	}
+}
+
+// unknown says what must become known before the engine is asked for the pod. It is empty if nothing must.
+func (h *holder) unknown(pod *v1.Pod) string {
+	if why := h.feed.Why(); why != "" {
+		return waitingFor + why
+	}
+	return record.Explain(h.engine.Decide(pod), h.recorder.Why)
+}
+
+// preFilter makes the framework skip Filter for pods that may use any node. With Filter it would skip RemovePod.
+func (h *holder) preFilter(logger klog.Logger, state fwk.CycleState, pod *v1.Pod, nodes int) (*fwk.PreFilterResult, *fwk.Status) {
+	found := h.placement(pod)
+	if found == nil {
+		if h.mayEvictAsGang(pod) {
+			return nil, nil
+		}
+		return nil, fwk.NewStatus(fwk.Skip)
+	}
+	state.Write(stateKey, placement{found})
+	switch hosts := found.Hosts(); {
+	case nodes < manyNodes, found.Pin.IsOne() && len(hosts) == 0:
+		return nil, nil
+	case found.Pin.IsOne():
+		return &fwk.PreFilterResult{NodeNames: hosts}, nil
+	}
+	switch open := found.OpenNodes(); {
+	case open == nil:
+	case len(open.Names) == 0 && open.Why != "":
+		h.keepOut(logger, found, open, pod)
+		return nil, unschedulable(open.Why)
+	case len(open.Names) > 0 && len(open.Names) <= nodes/fewInMany:
+		return &fwk.PreFilterResult{NodeNames: open.Names}, nil
+	}
+	return nil, nil
+}
+
+// keepOut makes PreEnqueue refuse the pod once its cycle has failed. The scheduler tells that the pod is unschedulable, but to leave it among
+// those would slow down all others: whenever any pod is bound, the queue asks of each of them whether that helps. It takes 5 us, with the queue
+// locked (see moveAllToActiveOrBackoffQueue in pkg/scheduler/backend/queue of Kubernetes 1.37.1), and none for pods that PreEnqueue has refused.
+// The pods of a PodGroup are tried together, and stay.
+func (h *holder) keepOut(logger klog.Logger, found *sequence.Placement, open *sequence.OpenNodes, pod *v1.Pod) {
+	if pod.Spec.SchedulingGroup == nil && found.NoteRefusal(open, time.Now()) {
+		h.requeue(logger, pod)
+	}
+}
+
+// placement says to which nodes sequences let the pod go; nil if it may use any. A pod that has its node asks for none: the scheduler
+// only looks for room there.
+func (h *holder) placement(pod *v1.Pod) *sequence.Placement {
+	if pod.Spec.NodeName != "" {
+		return nil
+	}
+	return h.engine.Placement(pod)
+}
+
+// mayUse reports whether the node is one of those that are open to a pod that is kept from others, or may be: see OpenAs.
+func (h *holder) mayUse(pod *v1.Pod, node *v1.Node) bool {
+	found := h.placement(pod)
+	if found == nil {
+		return false
+	}
+	d, again := found.OpenAs(node)
+	return !d.Held || again
+}
+
+// waitsForAny reports whether a pod waits for the group of any of these.
+func (h *holder) waitsForAny(pod *v1.Pod, others []fwk.PodInfo) bool {
+	if h.args.isOwn(pod) {
+		return false
+	}
+	for _, other := range others {
+		if h.engine.WaitsFor(pod, other.GetPod()) {
+			return true
+		}
+	}
+	return false
+}
+
+// mayEvictAsGang reports whether the pod may be scheduled together with its PodGroup, and evict others of which RemovePod must know.
+func (h *holder) mayEvictAsGang(pod *v1.Pod) bool {
+	return pod.Spec.SchedulingGroup != nil && h.engine.MayBeHeldAgain(pod)
+}
+
+func (h *holder) ready() error {
+	over, end := context.WithCancel(context.Background())
+	end()
+	// What this returns are the informers that have been started.
+	informers := h.handle.SharedInformerFactory().WaitForCacheSync(over.Done())
+	if len(informers) == 0 {
+		return nil
+	}
+	for kind, synced := range informers {
+		if !synced {
+			return fmt.Errorf("the list of %s is not complete", kind)
+		}
+	}
+	if why := h.feed.Why(); why != "" {
+		return errors.New(why)
+	}
+	return h.clock.Check(nil)
+}
+
+// Messages of pods that wait although no PodSequence is known to hold them.
+const (
+	waitingFor     = "waiting for PodSequence: "
+	waitingForTurn = waitingFor + "its turn has not come yet"
+	waitingForNode = waitingFor + "no node is open to it yet"
+)
+
+// reporter is who the events of held pods come from, whatever the profiles are called.
+const reporter = "podsequence-scheduler"
+
+func keyOf(pod *v1.Pod) types.NamespacedName {
+	return types.NamespacedName{Namespace: pod.Namespace, Name: pod.Name}
+}
+
+// maxBindsAtOnce is how many of the pods that sequences release are bound at a time. A release of 1,000 pods would send as many bindings
+// as the scheduler finds nodes for, which may be faster than they are answered. The default flow control of the API server queues
+// 300 requests of a flow (6 queues of 50, see PriorityLevelConfiguration workload-high) and refuses those that come on top: they
+// are sent again a second later.
+const maxBindsAtOnce = 100

@@ -13,8 +13,11 @@ import (
 	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
+	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/defaultpreemption"
+	"k8s.io/kubernetes/pkg/scheduler/framework/preemption"
 
 	"example.com/podsequence/internal/telemetry"
+	"example.com/podsequence/pkg/sequence"
 )
 
 // Name of the plugin in the registry and in configurations.
@@ -149,4 +152,85 @@ func (pl *PodSequence) isNodeOpen(_ klog.Logger, pod *v1.Pod, _, newObj any) (fw
 		return fwk.Queue, nil
 	}
 	return fwk.QueueSkip, nil
+}
+
+// Bind takes the last look at a pod, and leaves it to the next Bind plugin, usually DefaultBinder, to bind it.
+//
+// A pod that must wait again since PreFilter is refused: nothing touches a bound pod, so this is the last moment at which
+// the order can be kept. Work of PreBind is done in vain then. The scheduler has called Done for the pod before PreBind, so
+// activating it here would be ignored, and no event would bring it back. But it takes any failure to bind for one that
+// may be gone a moment later, whatever the status says: it puts the pod into back-off, with no plugin to blame. There
+// PreEnqueue asks the engine, and either the pod is tried again after back-off, or it is held until it is released.
+//
+// Only pods that sequences release wait for a slot of maxBindsAtOnce. Others must not queue behind the release of a sequence. The context
+// is that of the binding cycle, which ends when the pod is bound, or is not, whoever binds it: with it the slot is given back.
+func (pl *PodSequence) Bind(ctx context.Context, _ fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
+	unbound := *pod // the scheduler has set the node already
+	unbound.Spec.NodeName = ""
+	verdict, status := pl.lastLook(&unbound, node)
+	if !status.IsSuccess() {
+		return status
+	}
+	if verdict.Ordered {
+		select {
+		case pl.holder.binds <- struct{}{}:
+			context.AfterFunc(ctx, func() { <-pl.holder.binds })
+		case <-ctx.Done():
+			return fwk.AsStatus(fmt.Errorf("wait for earlier bindings: %w", context.Cause(ctx)))
+		}
+		// Once more, because the first answer may be seconds old by now.
+		if _, status := pl.lastLook(&unbound, node); !status.IsSuccess() {
+			return status
+		}
+	}
+	return fwk.NewStatus(fwk.Skip)
+}
+
+// lastLook answers for a pod that is about to be bound to a node.
+func (pl *PodSequence) lastLook(unbound *v1.Pod, node string) (sequence.Verdict, *fwk.Status) {
+	verdict, status := pl.holder.decideInCycle(unbound)
+	if status.IsSuccess() {
+		// Not what PreFilter found out: since then a sequence may have come that keeps the pod from this node.
+		status = openNow(pl.holder.placement(unbound), node)
+	}
+	return verdict, status
+}
+
+// spareAwaited makes the plugin DefaultPreemption of this profile spare the pods for which a pod waits. A pod that evicts a member of a group
+// that it waits for is held by its own doing: the group breaks, the pod is held again, and the replacement of the evicted pod takes the room
+// back. For a whole PodGroup, DefaultPreemption asks nobody. There RemovePod fails when the scheduler settles on such a victim, and with it
+// this attempt of the PodGroup.
+//
+// A profile has its other plugins only when New has returned, so the first scheduling cycle does this. It comes before any preemption.
+func (pl *PodSequence) spareAwaited() {
+	profile, ok := pl.handle.(interface {
+		EnqueueExtensions() []fwk.EnqueueExtensions
+	})
+	if !ok {
+		return
+	}
+	for _, plugin := range profile.EnqueueExtensions() {
+		if stock, ok := plugin.(*defaultpreemption.DefaultPreemption); ok {
+			isEligible := stock.IsEligiblePod
+			stock.IsEligiblePod = func(node fwk.NodeInfo, victim preemption.Victim, preemptor *v1.Pod) bool {
+				return isEligible(node, victim, preemptor) && !pl.holder.waitsForAny(preemptor, victim.Pods())
+			}
+		}
+	}
+}
+
+// PreFilterExtensions returns the plugin itself, see RemovePod.
+func (pl *PodSequence) PreFilterExtensions() fwk.PreFilterExtensions { return pl }
+
+// AddPod has nothing to compute.
+func (pl *PodSequence) AddPod(context.Context, fwk.CycleState, *v1.Pod, fwk.PodInfo, fwk.NodeInfo) *fwk.Status {
+	return nil
+}
+
+// RemovePod fails if the scheduler tries to evict a pod for whose group this one waits.
+func (pl *PodSequence) RemovePod(_ context.Context, _ fwk.CycleState, pod *v1.Pod, victim fwk.PodInfo, _ fwk.NodeInfo) *fwk.Status {
+	if pl.holder.waitsForAny(pod, []fwk.PodInfo{victim}) {
+		return fwk.AsStatus(fmt.Errorf("pod %s/%s is not evicted: it belongs to a group that this pod waits for", victim.GetPod().Namespace, victim.GetPod().Name))
+	}
+	return nil
 }

@@ -1,8 +1,6 @@
 package podsequence
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"net/http"
 )
@@ -25,23 +23,4 @@ func Ready(*http.Request) error {
 		}
 	}
 	return nil
-}
-
-func (h *holder) ready() error {
-	over, end := context.WithCancel(context.Background())
-	end()
-	// What this returns are the informers that have been started.
-	informers := h.handle.SharedInformerFactory().WaitForCacheSync(over.Done())
-	if len(informers) == 0 {
-		return nil
-	}
-	for kind, synced := range informers {
-		if !synced {
-			return fmt.Errorf("the list of %s is not complete", kind)
-		}
-	}
-	if why := h.feed.Why(); why != "" {
-		return errors.New(why)
-	}
-	return h.clock.Check(nil)
 }

@@ -132,14 +132,6 @@ func viewReplicationController(w *Workload, o *corev1.ReplicationController) {
 	}
 }
 
-// viewRefusal reads from the condition ReplicaFailure which quota refuses pods. The plugin of the API server that keeps quotas writes:
-// pods "db-1" is forbidden: exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=3
-func (w *Workload) viewRefusal(isFailure bool, status corev1.ConditionStatus, message string) {
-	if _, quota, exceeded := strings.Cut(message, "exceeded quota: "); exceeded && isFailure && status == corev1.ConditionTrue {
-		w.QuotaExceeded = quota
-	}
-}
-
 func viewStatefulSet(w *Workload, o *appsv1.StatefulSet) {
 	w.Expected = int(ptr.Deref(o.Spec.Replicas, 1))
 	w.Observed = o.Status.ObservedGeneration >= o.Generation

@@ -3,6 +3,7 @@ package inventory
 import (
 	"cmp"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -69,3 +70,23 @@ func (n *Node) Renew(newer *Node) {
 
 // Hostname returns the host name of the node; empty if it has none.
 func (n *Node) Hostname() string { return n.Object.Labels[corev1.LabelHostname] }
+
+// Condition returns the condition of a type; nil if the node has none.
+func (n *Node) Condition(of string) *NodeCondition {
+	i := slices.IndexFunc(n.conditions, func(c NodeCondition) bool { return c.Type == of })
+	if i < 0 {
+		return nil
+	}
+	return &n.conditions[i]
+}
+
+// SameConditions reports whether another version of the node has the same of the conditions that are asked for. A heartbeat changes none.
+func (n *Node) SameConditions(other *Node, asked func(of string) bool) bool {
+	differs := func(a, b *Node) bool {
+		return slices.ContainsFunc(a.conditions, func(c NodeCondition) bool {
+			is := b.Condition(c.Type)
+			return (is == nil || is.Status != c.Status || is.Since != c.Since) && asked(c.Type)
+		})
+	}
+	return !differs(n, other) && !differs(other, n)
+}

@@ -2,12 +2,17 @@ package inventory
 
 import (
 	"slices"
+	"strconv"
+	"strings"
 	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/internal/podgroups"
 )
 
@@ -271,6 +276,33 @@ func (c *common) Pin() Pin {
 	return *c.pin
 }
 
+// equal reports whether both say the same.
+func (c *common) equal(other *common) bool {
+	return c.Namespace == other.Namespace && c.SchedulerName == other.SchedulerName && slices.Equal(c.gates, other.gates) &&
+		slices.Equal(c.podGroups, other.podGroups) && c.Pin() == other.Pin()
+}
+
+// key is the same for pods that have the same.
+func (c *common) key() string {
+	var key strings.Builder
+	key.WriteString(c.Namespace)
+	key.WriteByte(0)
+	key.WriteString(strconv.Quote(c.SchedulerName)) // no API server checks which characters it has
+	for _, gate := range c.gates {
+		key.WriteString(gate)
+		key.WriteByte(0)
+	}
+	for _, group := range c.podGroups {
+		key.WriteByte(1)
+		key.WriteString(group.String())
+	}
+	if c.pin != nil {
+		key.WriteByte(2)
+		key.WriteString(strconv.Quote(c.pin.Node) + strconv.Quote(c.pin.Host))
+	}
+	return key.String()
+}
+
 // SameMembership reports whether both versions belong to the same groups of any sequences, and count there the same way.
 func (p *Pod) SameMembership(other *Pod) bool {
 	return p.Terminating == other.Terminating && p.Hook == other.Hook && p.OwnerUID == other.OwnerUID && p.OwnerKnown == other.OwnerKnown &&
@@ -291,4 +323,96 @@ func (p *Pod) CountsAs(other *Pod) bool {
 		p.nodeGone == other.nodeGone && p.nodeCreatedAt == other.nodeCreatedAt && p.Unprobed == other.Unprobed && p.Crashing == other.Crashing &&
 		p.ReadyAt == other.ReadyAt && p.CreatedAt == other.CreatedAt &&
 		slices.Equal(p.Gates(), other.Gates()) && p.Pin() == other.Pin()
+}
+
+// viewAttained reads what the pod has reached that few groups ask for.
+func (p *Pod) viewAttained(object *corev1.Pod) {
+	reached := func(at time.Time) Timestamp {
+		if !at.IsZero() {
+			at = latest(at, latest(object.CreationTimestamp.Time, boundAt(object)))
+		}
+		return TimestampOf(at)
+	}
+	if object.Status.Phase == corev1.PodRunning || object.Status.Phase == corev1.PodSucceeded {
+		p.hasStarted, p.started = true, reached(startedAt(object))
+	}
+	var types []string
+	for i := range object.Status.Conditions {
+		if c := &object.Status.Conditions[i]; isTrue(c) {
+			types = append(types, string(c.Type))
+		}
+	}
+	if types == nil {
+		return
+	}
+	p.conditions = &conditions{&types, make([]Timestamp, 0, len(types))}
+	for i := range object.Status.Conditions {
+		if c := &object.Status.Conditions[i]; isTrue(c) {
+			p.conditions.attained = append(p.conditions.attained, reached(c.LastTransitionTime.Time))
+		}
+	}
+}
+
+// Reached returns whether, and since when, the pod has what is required of it. What succeeded did its work: the end of its node does not
+// take that back.
+func (p *Pod) Reached(required Requirement) Reached {
+	r := p.reachedAnywhere(required)
+	r.NodeGone = r.Done && p.nodeGone && !p.Succeeded
+	r.Done, r.Since = r.Done && !r.NodeGone, p.notBeforeNode(r.At)
+	return r
+}
+
+// notBeforeNode returns the time, or when the pod's node was created, if that was later: before, the pod counted for nothing. It returns
+// zero for zero.
+func (p *Pod) notBeforeNode(at Timestamp) Timestamp {
+	if at == 0 || p.Succeeded {
+		return at
+	}
+	return max(at, p.nodeCreatedAt)
+}
+
+// reachedAnywhere is Reached on any node.
+func (p *Pod) reachedAnywhere(required Requirement) Reached {
+	switch {
+	case required.Condition != "":
+		return p.conditions.reached(required.Condition)
+	case required.Status == v1alpha1.RequireStarted:
+		return Reached{Done: p.hasStarted, At: p.started}
+	case required.Status == v1alpha1.RequireComplete:
+		return Reached{Done: p.Succeeded, At: p.ReadyAt}
+	}
+	return Reached{Done: p.Ready, At: p.ReadyAt}
+}
+
+// FollowNode notes whether the pod's node exists, and when it was created, see Reached, and shares its name. node is nil while it is not known; exists reports
+// whether there may be such a node.
+func (p *Pod) FollowNode(node *Node, exists bool) {
+	p.nodeGone = p.Bound() && !exists
+	if p.nodeCreatedAt = 0; node != nil {
+		p.nodeCreatedAt, p.Node = TimestampOf(node.Object.CreationTimestamp.Time), node.Name
+	}
+}
+
+// SameOnNode reports whether the same version of the pod, as it was before its node changed, has reached the same.
+func (p *Pod) SameOnNode(before *Pod) bool {
+	return p.nodeGone == before.nodeGone && p.nodeCreatedAt == before.nodeCreatedAt
+}
+
+// Renew takes over from another version of the pod, that counts as this one, what does not matter to any sequence or is not kept with
+// what does. The pod shares what others have.
+func (p *Pod) Renew(newer *Pod, shared *Interner) {
+	p.ResourceVersion, p.Nominated = newer.ResourceVersion, newer.Nominated
+	p.nodeGone, p.nodeCreatedAt = newer.nodeGone, newer.nodeCreatedAt
+	p.hasStarted, p.started, p.conditions = newer.hasStarted, newer.started, newer.conditions
+	shared.internConditions(p)
+}
+
+// DaemonRevision returns the revision of a DaemonSet's pod: the generation and the hash of the template that it was made from. It is
+// empty for a pod without that generation, which no DaemonSet of today makes.
+func (p *Pod) DaemonRevision() string {
+	generation, has := p.Labels.Lookup(templateGenerationLabel)
+	if !has {
+		return ""
+	}
+	return generation + "/" + p.Labels.Get(appsv1.DefaultDaemonSetUniqueLabelKey)
 }

@@ -38,34 +38,6 @@ type conditions struct {
 	attained []Timestamp // since when, in the order of types
 }
 
-// viewAttained reads what the pod has reached that few groups ask for.
-func (p *Pod) viewAttained(object *corev1.Pod) {
-	reached := func(at time.Time) Timestamp {
-		if !at.IsZero() {
-			at = latest(at, latest(object.CreationTimestamp.Time, boundAt(object)))
-		}
-		return TimestampOf(at)
-	}
-	if object.Status.Phase == corev1.PodRunning || object.Status.Phase == corev1.PodSucceeded {
-		p.hasStarted, p.started = true, reached(startedAt(object))
-	}
-	var types []string
-	for i := range object.Status.Conditions {
-		if c := &object.Status.Conditions[i]; isTrue(c) {
-			types = append(types, string(c.Type))
-		}
-	}
-	if types == nil {
-		return
-	}
-	p.conditions = &conditions{&types, make([]Timestamp, 0, len(types))}
-	for i := range object.Status.Conditions {
-		if c := &object.Status.Conditions[i]; isTrue(c) {
-			p.conditions.attained = append(p.conditions.attained, reached(c.LastTransitionTime.Time))
-		}
-	}
-}
-
 func isTrue(c *corev1.PodCondition) bool { return c.Status == corev1.ConditionTrue && c.Type != "" }
 
 // StartedAt returns when a container last started, as far as its status says; zero if it does not say.
@@ -94,37 +66,6 @@ func startedAt(p *corev1.Pod) time.Time {
 	return last
 }
 
-// Reached returns whether, and since when, the pod has what is required of it. What succeeded did its work: the end of its node does not
-// take that back.
-func (p *Pod) Reached(required Requirement) Reached {
-	r := p.reachedAnywhere(required)
-	r.NodeGone = r.Done && p.nodeGone && !p.Succeeded
-	r.Done, r.Since = r.Done && !r.NodeGone, p.notBeforeNode(r.At)
-	return r
-}
-
-// notBeforeNode returns the time, or when the pod's node was created, if that was later: before, the pod counted for nothing. It returns
-// zero for zero.
-func (p *Pod) notBeforeNode(at Timestamp) Timestamp {
-	if at == 0 || p.Succeeded {
-		return at
-	}
-	return max(at, p.nodeCreatedAt)
-}
-
-// reachedAnywhere is Reached on any node.
-func (p *Pod) reachedAnywhere(required Requirement) Reached {
-	switch {
-	case required.Condition != "":
-		return p.conditions.reached(required.Condition)
-	case required.Status == v1alpha1.RequireStarted:
-		return Reached{Done: p.hasStarted, At: p.started}
-	case required.Status == v1alpha1.RequireComplete:
-		return Reached{Done: p.Succeeded, At: p.ReadyAt}
-	}
-	return Reached{Done: p.Ready, At: p.ReadyAt}
-}
-
 // reached returns whether, and since when, a condition is True.
 func (c *conditions) reached(condition string) Reached {
 	if c == nil {
@@ -135,27 +76,4 @@ func (c *conditions) reached(condition string) Reached {
 		return Reached{}
 	}
 	return Reached{Done: true, At: c.attained[i]}
-}
-
-// FollowNode notes whether the pod's node exists, and when it was created, see Reached, and shares its name. node is nil while it is not known; exists reports
-// whether there may be such a node.
-func (p *Pod) FollowNode(node *Node, exists bool) {
-	p.nodeGone = p.Bound() && !exists
-	if p.nodeCreatedAt = 0; node != nil {
-		p.nodeCreatedAt, p.Node = TimestampOf(node.Object.CreationTimestamp.Time), node.Name
-	}
-}
-
-// SameOnNode reports whether the same version of the pod, as it was before its node changed, has reached the same.
-func (p *Pod) SameOnNode(before *Pod) bool {
-	return p.nodeGone == before.nodeGone && p.nodeCreatedAt == before.nodeCreatedAt
-}
-
-// Renew takes over from another version of the pod, that counts as this one, what does not matter to any sequence or is not kept with
-// what does. The pod shares what others have.
-func (p *Pod) Renew(newer *Pod, shared *Interner) {
-	p.ResourceVersion, p.Nominated = newer.ResourceVersion, newer.Nominated
-	p.nodeGone, p.nodeCreatedAt = newer.nodeGone, newer.nodeCreatedAt
-	p.hasStarted, p.started, p.conditions = newer.hasStarted, newer.started, newer.conditions
-	shared.internConditions(p)
 }

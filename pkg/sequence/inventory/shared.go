@@ -3,7 +3,6 @@ package inventory
 import (
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -87,31 +86,4 @@ func (s *Interner) set(object map[string]string, pod string) *labelSet {
 		}
 		return set
 	})
-}
-
-// equal reports whether both say the same.
-func (c *common) equal(other *common) bool {
-	return c.Namespace == other.Namespace && c.SchedulerName == other.SchedulerName && slices.Equal(c.gates, other.gates) &&
-		slices.Equal(c.podGroups, other.podGroups) && c.Pin() == other.Pin()
-}
-
-// key is the same for pods that have the same.
-func (c *common) key() string {
-	var key strings.Builder
-	key.WriteString(c.Namespace)
-	key.WriteByte(0)
-	key.WriteString(strconv.Quote(c.SchedulerName)) // no API server checks which characters it has
-	for _, gate := range c.gates {
-		key.WriteString(gate)
-		key.WriteByte(0)
-	}
-	for _, group := range c.podGroups {
-		key.WriteByte(1)
-		key.WriteString(group.String())
-	}
-	if c.pin != nil {
-		key.WriteByte(2)
-		key.WriteString(strconv.Quote(c.pin.Node) + strconv.Quote(c.pin.Host))
-	}
-	return key.String()
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	appsv1 "k8s.io/api/apps/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -159,16 +161,6 @@ func (w *Workload) IsUpToDate(revision string) bool {
 // templateGenerationLabel is DaemonSetTemplateGenerationKey of extensions/v1beta1.
 const templateGenerationLabel = "pod-template-generation"
 
-// DaemonRevision returns the revision of a DaemonSet's pod: the generation and the hash of the template that it was made from. It is
-// empty for a pod without that generation, which no DaemonSet of today makes.
-func (p *Pod) DaemonRevision() string {
-	generation, has := p.Labels.Lookup(templateGenerationLabel)
-	if !has {
-		return ""
-	}
-	return generation + "/" + p.Labels.Get(appsv1.DefaultDaemonSetUniqueLabelKey)
-}
-
 // SplitDaemonRevision undoes DaemonRevision.
 func SplitDaemonRevision(revision string) (generation, hash string) {
 	generation, hash, _ = strings.Cut(revision, "/")
@@ -220,6 +212,14 @@ func (w *Workload) StartedAfter(other *Workload) bool {
 
 // String names the workload as messages do.
 func (w *Workload) String() string { return fmt.Sprintf("%s %s", w.Kind, w.Name) }
+
+// viewRefusal reads from the condition ReplicaFailure which quota refuses pods. The plugin of the API server that keeps quotas writes:
+// pods "db-1" is forbidden: exceeded quota: q, requested: pods=1, used: pods=3, limited: pods=3
+func (w *Workload) viewRefusal(isFailure bool, status corev1.ConditionStatus, message string) {
+	if _, quota, exceeded := strings.Cut(message, "exceeded quota: "); exceeded && isFailure && status == corev1.ConditionTrue {
+		w.QuotaExceeded = quota
+	}
+}
 
 // Pause reports whether a Deployment is paused, and which DeploymentCoordination paused it, if one did.
 type Pause struct {

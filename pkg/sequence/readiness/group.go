@@ -265,3 +265,20 @@ func (n Need) members() string {
 	}
 	return text
 }
+
+// ObjectReason returns the reason of conditions while the group lacks objects. It is empty if it lacks none, and if it lacks pods as
+// well, unless some object cannot be read.
+func (n Need) ObjectReason() string {
+	lacksPods := !n.Memberless && (n.Nothing || !n.Certain || n.Ready < n.Required)
+	switch {
+	case n.Objects.IsSatisfied():
+		return ""
+	case n.Objects.State == v1alpha1.ObjectNotReadable:
+		return v1alpha1.ReasonObjectNotReadable
+	case lacksPods:
+		return ""
+	case n.Objects.State == v1alpha1.ObjectNotFound:
+		return v1alpha1.ReasonObjectNotFound
+	}
+	return v1alpha1.ReasonGroupNotReady
+}

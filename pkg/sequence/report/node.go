@@ -33,11 +33,3 @@ func NodeTrouble(n *inventory.Node) string {
 	}
 	return printable.Line(text)
 }
-
-// whole says how far the group is, and what is wrong with its nodes.
-func (g Group) whole() string {
-	if g.NodeTrouble == "" {
-		return g.Progress
-	}
-	return g.Progress + "; " + g.NodeTrouble
-}

@@ -12,18 +12,6 @@ import (
 // maxObjectMessages is how long all messages of objects in a status may be together, in bytes.
 const maxObjectMessages = 24 << 10
 
-// recordedObjects returns what status has of the objects of a group, in the order of the spec, and without those that the spec does not
-// name any more. Whoever reads the objects replaces it with what is so now.
-func (g *Group) recordedObjects(records map[v1alpha1.ObjectReference]*v1alpha1.ObjectStatus) []v1alpha1.ObjectStatus {
-	var objects []v1alpha1.ObjectStatus
-	for _, reference := range g.Objects {
-		if record := records[reference]; record != nil {
-			objects = append(objects, *record)
-		}
-	}
-	return objects
-}
-
 // CutObjectMessages cuts the messages of objects so that the status of a sequence stays small: each to the same length, which is less
 // the more objects are not ready. Whoever writes records of objects to status calls it last.
 func CutObjectMessages(groups []v1alpha1.GroupStatus) {

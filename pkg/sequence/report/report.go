@@ -109,6 +109,26 @@ type Group struct {
 	ObjectReason string
 }
 
+// whole says how far the group is, and what is wrong with its nodes.
+func (g Group) whole() string {
+	if g.NodeTrouble == "" {
+		return g.Progress
+	}
+	return g.Progress + "; " + g.NodeTrouble
+}
+
+// recordedObjects returns what status has of the objects of a group, in the order of the spec, and without those that the spec does not
+// name any more. Whoever reads the objects replaces it with what is so now.
+func (g *Group) recordedObjects(records map[v1alpha1.ObjectReference]*v1alpha1.ObjectStatus) []v1alpha1.ObjectStatus {
+	var objects []v1alpha1.ObjectStatus
+	for _, reference := range g.Objects {
+		if record := records[reference]; record != nil {
+			objects = append(objects, *record)
+		}
+	}
+	return objects
+}
+
 // Node is how far a sequence of scope Node is on one node.
 type Node struct {
 	Name string
@@ -122,6 +142,10 @@ type Node struct {
 	// Group is the current group, if there is one: its numbers are those of this node.
 	Group *Group
 }
+
+// waits reports whether some group that has pods or a due DaemonSet on the node is not passed there. If all of them are ready, that is
+// because a wait is not over.
+func (n Node) waits() bool { return !n.Completed || n.Group != nil }
 
 // TimedOutNodes reports the nodes that went on without a group.
 func (r Report) TimedOutNodes() (spec.Problem, bool) {

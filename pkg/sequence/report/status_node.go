@@ -63,10 +63,6 @@ func (r Report) stuck() bool {
 	})
 }
 
-// waits reports whether some group that has pods or a due DaemonSet on the node is not passed there. If all of them are ready, that is
-// because a wait is not over.
-func (n Node) waits() bool { return !n.Completed || n.Group != nil }
-
 // rank sorts what has failed, or timed out, before what waits, and that before what only waits for time to pass.
 func rank(n Node) int {
 	switch {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
@@ -73,17 +72,6 @@ func chain(before [sha256.Size]byte, d definition) [sha256.Size]byte {
 	return sha256.Sum256(append(before[:], text...))
 }
 
-// Record returns what status says of a group, if that is still defined in the same way, and else the zero value.
-func (s *Sequence) Record(status *v1alpha1.PodSequenceStatus, group int) v1alpha1.GroupStatus {
-	return RecordOf(status, s.Groups[group].Hash, group)
-}
-
-// RecordIndex returns the index that a group had when status was written; -1 if there was none that was defined in the same
-// way.
-func (s *Sequence) RecordIndex(status *v1alpha1.PodSequenceStatus, group int) int {
-	return recordIndex(status, s.Groups[group].Hash, group)
-}
-
 // recordIndex is RecordIndex for the hash of a group, which is at this index now.
 func recordIndex(status *v1alpha1.PodSequenceStatus, hash string, group int) int {
 	if group < len(status.Groups) && recordedHash(status, group) == hash {
@@ -105,40 +93,9 @@ func RecordOf(status *v1alpha1.PodSequenceStatus, hash string, group int) v1alph
 	return v1alpha1.GroupStatus{}
 }
 
-// PassIn returns the pass that status records of a group which is still defined in the same way. A status of an earlier release has it in
-// groups; it counts unless passes could be lost then. That of a dry run is there as well, and counts as long as the dry run lasts.
-func (s *Sequence) PassIn(status *v1alpha1.PodSequenceStatus, group int) (pass v1alpha1.GroupPass, recorded bool) {
-	if s.PerNode || s.Groups[group].Hash == "" {
-		return v1alpha1.GroupPass{}, false
-	}
-	if pass, recorded := status.Passes[s.Groups[group].Hash]; recorded {
-		return pass, pass.UID == s.UID
-	}
-	wasDryRun := meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionDryRun)
-	if status.EnforcementMode == v1alpha1.Continuous || (wasDryRun && !s.DryRunRequested) {
-		return v1alpha1.GroupPass{}, false
-	}
-	record := s.Record(status, group)
-	if record.PassedAt == nil {
-		return v1alpha1.GroupPass{}, false
-	}
-	return v1alpha1.GroupPass{UID: s.UID, At: *record.PassedAt, TimedOut: record.FirstSatisfiedAt == nil && s.Groups[group].ContinueOnTimeout}, true
-}
-
 // Same says which groups of a sequence are defined in the same way in an earlier version of it: the index there for each group,
 // or -1.
 type Same []int
-
-// SameGroups returns which groups both sequences define in the same way.
-func (s *Sequence) SameGroups(earlier *Sequence) Same {
-	same := make(Same, len(s.Groups))
-	for i, g := range s.Groups {
-		if same[i] = i; i >= len(earlier.Groups) || earlier.Groups[i].Hash != g.Hash {
-			same[i] = slices.IndexFunc(earlier.Groups, func(other *Group) bool { return other.Hash == g.Hash })
-		}
-	}
-	return same
-}
 
 // Set returns the groups of the later version that are in a set of the earlier one.
 func (s Same) Set(earlier GroupSet) GroupSet {

@@ -23,26 +23,3 @@ func recordedHash(status *v1alpha1.PodSequenceStatus, index int) string {
 	}
 	return status.Groups[index].Hash
 }
-
-// Completed reports whether status says that a group of requiredStatus Complete, which is still defined in the same way, was passed
-// because it was complete. Earlier releases recorded only that it was passed, and that it was satisfied.
-func (s *Sequence) Completed(status *v1alpha1.PodSequenceStatus, group int) bool {
-	index := s.RecordIndex(status, group)
-	if index < 0 || s.Groups[group].Required != v1alpha1.RequireComplete {
-		return false
-	}
-	if s.Memory(status, group).Completed {
-		return true
-	}
-	record := &status.Groups[index]
-	return record.PassedAt != nil && record.FirstSatisfiedAt != nil
-}
-
-// Memory returns what status remembers of a group that is still defined in the same way; nothing if it does not remember the group.
-func (s *Sequence) Memory(status *v1alpha1.PodSequenceStatus, group int) v1alpha1.GroupMemory {
-	index, m := s.RecordIndex(status, group), status.Memory
-	if m == nil || index < 0 || index >= len(m.Groups) {
-		return v1alpha1.GroupMemory{}
-	}
-	return m.Groups[index]
-}

@@ -5,29 +5,11 @@ import (
 	"slices"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/util/intstr"
-
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
 // A group may wait for more than its members, and have none at all. What it waits for then is the same wherever its members are: on a
 // node it must hold also if nothing of the group is there.
-
-// compileObjects reads the objects that a group waits for. It reports whether they make sense.
-func (s *Sequence) compileObjects(i int, spec *v1alpha1.PodGroup, g *Group) {
-	g.Objects = objectsOf(spec)
-	if s.Cluster {
-		return
-	}
-	for _, object := range g.Objects {
-		if object.Namespace != "" {
-			g.Unreadable = true
-			s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d].objects: a PodSequence waits for objects of its own namespace: remove namespace %q; "+
-				"until then the group does not count as ready", i, object.Namespace)
-			return
-		}
-	}
-}
 
 // objectsOf returns the objects that a group names, in its order, each once, and with what they must reach.
 func objectsOf(spec *v1alpha1.PodGroup) []v1alpha1.ObjectReference {
@@ -56,15 +38,6 @@ func compareObjects(a, b v1alpha1.ObjectReference) int {
 // isWithoutMembers reports whether a group has no members because its spec says so, and waits for something else.
 func isWithoutMembers(spec *v1alpha1.PodGroup) bool {
 	return len(spec.Pods) == 0 && spec.PodSelector == nil && (len(spec.Objects) > 0 || len(spec.NodeConditions) > 0)
-}
-
-// waitsForMore reports whether the group waits for more than its members.
-func (g *Group) waitsForMore() bool { return len(g.Objects) > 0 || len(g.NodeConditions) > 0 }
-
-// needsNoMember reports whether the group is satisfied without any member, as far as members go.
-func (g *Group) needsNoMember() bool {
-	return g.WithoutMembers || (g.MinAvailable != nil && g.MinAvailable.Type == intstr.Int && g.MinAvailable.IntVal <= 0 &&
-		(g.Selector != nil || len(g.Names) > 0))
 }
 
 // ObjectRecords returns what status says of objects, by what it says them of. Which group they are in makes no difference. If the state of

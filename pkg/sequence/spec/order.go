@@ -4,52 +4,10 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"slices"
-
-	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
 // order says of each group which groups come before it.
 type order []GroupSet
-
-// orderOf works out which groups come before which. unreadable are groups that come before all groups after them, because it
-// is not known what they say.
-func (s *Sequence) orderOf(groups []v1alpha1.PodGroup, unreadable []Unreadable) order {
-	predecessors := make(order, len(groups))
-	for i := range groups {
-		predecessors[i] = s.predecessorsOf(i, groups, predecessors)
-		for _, part := range unreadable {
-			if part.Group < i {
-				predecessors[i] |= predecessors[part.Group]
-				predecessors[i].Add(part.Group)
-			}
-		}
-	}
-	return predecessors
-}
-
-// predecessorsOf returns the groups that come before one, if those before these are known.
-func (s *Sequence) predecessorsOf(i int, groups []v1alpha1.PodGroup, before order) GroupSet {
-	if groups[i].DependsOn == nil {
-		return Before(i)
-	}
-	predecessors := GroupSet(0)
-	for _, name := range groups[i].DependsOn {
-		known := false
-		for j := range i {
-			if groups[j].Name == name {
-				known = true
-				predecessors |= before[j]
-				predecessors.Add(j)
-			}
-		}
-		if !known {
-			s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d].dependsOn: no group listed before has the name %q: the group waits for all "+
-				"groups listed before it; correct the name", i, name)
-			return Before(i)
-		}
-	}
-	return predecessors
-}
 
 // direct returns those of a set of groups after which no other group of the set comes.
 func (o order) direct(set GroupSet) GroupSet {
@@ -87,22 +45,4 @@ func (o order) base(i int, hashes [][sha256.Size]byte, namespace string) [sha256
 	}
 	slices.SortFunc(before, bytes.Compare)
 	return sha256.Sum256(bytes.Join(before, nil))
-}
-
-// compileSkips works out which groups are waited for.
-func (s *Sequence) compileSkips(groups []v1alpha1.PodGroup) {
-	awaited := make(order, len(s.Groups))
-	for i, g := range s.Groups {
-		skip := i < len(groups) && groups[i].Skip || slices.Contains(s.Override.Skip, g.Title)
-		if g.Skip = skip && !g.Unreadable; g.Skip {
-			s.Skipped.Add(i)
-		}
-		awaited[i] = g.Predecessors &^ s.Skipped
-	}
-	s.IsList = true
-	for i, g := range s.Groups {
-		g.Awaited = awaited[i]
-		g.Direct = awaited.direct(g.Awaited)
-		s.IsList = s.IsList && g.Awaited == Before(i)
-	}
 }

@@ -9,10 +9,12 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
@@ -188,6 +190,32 @@ func newGroup(i int, title string, hash [sha256.Size]byte, predecessors GroupSet
 	return &Group{Title: titleOf(i, title), Hash: hex.EncodeToString(hash[:8]), Predecessors: predecessors, Required: v1alpha1.RequireReady}
 }
 
+// AppliesTo reports whether the group is for nodes with these labels.
+func (g *Group) AppliesTo(nodeLabels map[string]string) bool {
+	return g.NodeSelector == nil || g.NodeSelector.Matches(labels.Set(nodeLabels))
+}
+
+// waitsForMore reports whether the group waits for more than its members.
+func (g *Group) waitsForMore() bool { return len(g.Objects) > 0 || len(g.NodeConditions) > 0 }
+
+// needsNoMember reports whether the group is satisfied without any member, as far as members go.
+func (g *Group) needsNoMember() bool {
+	return g.WithoutMembers || (g.MinAvailable != nil && g.MinAvailable.Type == intstr.Int && g.MinAvailable.IntVal <= 0 &&
+		(g.Selector != nil || len(g.Names) > 0))
+}
+
+// SelectsNamespaces reports whether the group has its members in namespaces with certain labels.
+func (g *Group) SelectsNamespaces() bool { return g.where.selector != nil }
+
+// NamesPod reports whether the group names a pod.
+func (g *Group) NamesPod(namespace, name string) bool {
+	if _, named := g.Names[name]; !named {
+		return false
+	}
+	_, there := g.where.names[namespace]
+	return there
+}
+
 // titleOf returns what a group is called: by its name, or by its number if it has none.
 func titleOf(i int, name string) string {
 	if name == "" {
@@ -332,4 +360,321 @@ func (s *Sequence) compileNeeds() {
 		needsNone := g.needsNoMember() && !g.Unreadable
 		g.NeedsNoPods, g.OnEveryNode = needsNone && !g.waitsForMore(), needsNone && g.waitsForMore()
 	}
+}
+
+// IsForeign reports whether the sequence points to another namespace than its own. Then it holds pods only while that
+// namespace allows it.
+func (s *Sequence) IsForeign() bool { return s.Namespace != s.Key.Namespace }
+
+// Refusal says why the target namespace of the sequence does not allow it, and how to have it allowed; it is empty if the
+// namespace does. list is the target's annotation, and exists reports whether there is such a namespace.
+func (s *Sequence) Refusal(list string, exists bool) string {
+	own, target := s.Key.Namespace, s.Namespace
+	entries := entriesOf(list)
+	switch {
+	case !s.IsForeign(), slices.Contains(entries, own), slices.Contains(entries, "*"):
+		return ""
+	case len(validation.IsDNS1123Label(target)) > 0:
+		return fmt.Sprintf("spec.namespace %q is not the name of a namespace, so nothing is held or released: correct it, or leave it out", target)
+	case !exists:
+		return fmt.Sprintf("spec.namespace: namespace %s does not exist, so nothing is held or released: create it, and allow "+
+			"PodSequences of namespace %s there with: %s", target, own, grantCommand(entries, own, target))
+	}
+	return fmt.Sprintf("spec.namespace: namespace %s does not allow PodSequences of namespace %s, so nothing is held or released: "+
+		"allow them with: %s", target, own, grantCommand(entries, own, target))
+}
+
+// Record returns what status says of a group, if that is still defined in the same way, and else the zero value.
+func (s *Sequence) Record(status *v1alpha1.PodSequenceStatus, group int) v1alpha1.GroupStatus {
+	return RecordOf(status, s.Groups[group].Hash, group)
+}
+
+// RecordIndex returns the index that a group had when status was written; -1 if there was none that was defined in the same
+// way.
+func (s *Sequence) RecordIndex(status *v1alpha1.PodSequenceStatus, group int) int {
+	return recordIndex(status, s.Groups[group].Hash, group)
+}
+
+// PassIn returns the pass that status records of a group which is still defined in the same way. A status of an earlier release has it in
+// groups; it counts unless passes could be lost then. That of a dry run is there as well, and counts as long as the dry run lasts.
+func (s *Sequence) PassIn(status *v1alpha1.PodSequenceStatus, group int) (pass v1alpha1.GroupPass, recorded bool) {
+	if s.PerNode || s.Groups[group].Hash == "" {
+		return v1alpha1.GroupPass{}, false
+	}
+	if pass, recorded := status.Passes[s.Groups[group].Hash]; recorded {
+		return pass, pass.UID == s.UID
+	}
+	wasDryRun := meta.IsStatusConditionTrue(status.Conditions, v1alpha1.ConditionDryRun)
+	if status.EnforcementMode == v1alpha1.Continuous || (wasDryRun && !s.DryRunRequested) {
+		return v1alpha1.GroupPass{}, false
+	}
+	record := s.Record(status, group)
+	if record.PassedAt == nil {
+		return v1alpha1.GroupPass{}, false
+	}
+	return v1alpha1.GroupPass{UID: s.UID, At: *record.PassedAt, TimedOut: record.FirstSatisfiedAt == nil && s.Groups[group].ContinueOnTimeout}, true
+}
+
+// SameGroups returns which groups both sequences define in the same way.
+func (s *Sequence) SameGroups(earlier *Sequence) Same {
+	same := make(Same, len(s.Groups))
+	for i, g := range s.Groups {
+		if same[i] = i; i >= len(earlier.Groups) || earlier.Groups[i].Hash != g.Hash {
+			same[i] = slices.IndexFunc(earlier.Groups, func(other *Group) bool { return other.Hash == g.Hash })
+		}
+	}
+	return same
+}
+
+// GroupOf returns the group of a pod that is not terminating: the first that names or selects it. A pod of PodSequence itself has
+// none, and groups by label have no pods of hooks that no order concerns. groups are those of its namespace.
+func (s *Sequence) GroupOf(namespace, name string, podLabels labels.Labels, unordered bool, groups GroupSet) (group int, ok bool) {
+	if s.isOwn(namespace, podLabels) {
+		return 0, false
+	}
+	naming := s.byName[namespace][name]
+	limit := len(s.Groups)
+	if len(naming) > 0 {
+		limit = naming[0]
+	}
+	if unordered {
+		limit = 0
+	}
+	if i, ok := s.selecting(podLabels, limit, groups); ok {
+		return i, true
+	}
+	if len(naming) > 0 {
+		return naming[0], true
+	}
+	return 0, false
+}
+
+// GroupOfTemplate returns the group of a workload whose pods have these labels: the first that selects them. groups are those of its
+// namespace.
+func (s *Sequence) GroupOfTemplate(namespace string, podLabels labels.Labels, groups GroupSet) (group int, ok bool) {
+	if s.isOwn(namespace, podLabels) {
+		return 0, false
+	}
+	return s.selecting(podLabels, len(s.Groups), groups)
+}
+
+// selecting returns the first of the groups before limit that selects pods with these labels in a namespace where these groups may have
+// members.
+func (s *Sequence) selecting(podLabels labels.Labels, limit int, groups GroupSet) (group int, ok bool) {
+	for i, g := range s.Groups[:limit] {
+		if g.Selector != nil && groups.Has(i) && g.Selector.Matches(podLabels) {
+			return i, true
+		}
+	}
+	return 0, false
+}
+
+// Names returns the groups that name pods of a namespace, in order, by the pod's name: read only.
+func (s *Sequence) Names(namespace string) map[string][]int { return s.byName[namespace] }
+
+// MatchCost returns what it costs to match a pod with the sequence, in labels that are compared.
+func (s *Sequence) MatchCost() int {
+	cost := 1 + len(s.Groups)
+	for _, g := range s.Groups {
+		if g.Selector == nil {
+			continue
+		}
+		requirements, _ := g.Selector.Requirements()
+		for _, r := range requirements {
+			cost += 1 + len(r.ValuesUnsorted())
+		}
+	}
+	return cost
+}
+
+// Completed reports whether status says that a group of requiredStatus Complete, which is still defined in the same way, was passed
+// because it was complete. Earlier releases recorded only that it was passed, and that it was satisfied.
+func (s *Sequence) Completed(status *v1alpha1.PodSequenceStatus, group int) bool {
+	index := s.RecordIndex(status, group)
+	if index < 0 || s.Groups[group].Required != v1alpha1.RequireComplete {
+		return false
+	}
+	if s.Memory(status, group).Completed {
+		return true
+	}
+	record := &status.Groups[index]
+	return record.PassedAt != nil && record.FirstSatisfiedAt != nil
+}
+
+// Memory returns what status remembers of a group that is still defined in the same way; nothing if it does not remember the group.
+func (s *Sequence) Memory(status *v1alpha1.PodSequenceStatus, group int) v1alpha1.GroupMemory {
+	index, m := s.RecordIndex(status, group), status.Memory
+	if m == nil || index < 0 || index >= len(m.Groups) {
+		return v1alpha1.GroupMemory{}
+	}
+	return m.Groups[index]
+}
+
+// compileNodeConditions reads which conditions must hold on a node.
+func (s *Sequence) compileNodeConditions(i int, spec *v1alpha1.PodGroup, g *Group) {
+	if len(spec.NodeConditions) == 0 {
+		return
+	}
+	if !s.PerNode {
+		g.Unreadable = true // so that nothing after it starts early
+		s.problem(v1alpha1.ReasonInvalidSpec,
+			"spec.podGroups[%d].nodeConditions is only for scope Node: remove it, or set scope to Node; until then the group does not count as ready", i)
+		return
+	}
+	g.NodeConditions = normalConditions(spec.NodeConditions)
+}
+
+// AsksNode reports whether some group asks for a node's condition of this type.
+func (s *Sequence) AsksNode(condition string) bool {
+	return slices.ContainsFunc(s.Groups, func(g *Group) bool {
+		return slices.ContainsFunc(g.NodeConditions, func(r v1alpha1.NodeConditionRequirement) bool { return r.Type == condition })
+	})
+}
+
+// compileObjects reads the objects that a group waits for. It reports whether they make sense.
+func (s *Sequence) compileObjects(i int, spec *v1alpha1.PodGroup, g *Group) {
+	g.Objects = objectsOf(spec)
+	if s.Cluster {
+		return
+	}
+	for _, object := range g.Objects {
+		if object.Namespace != "" {
+			g.Unreadable = true
+			s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d].objects: a PodSequence waits for objects of its own namespace: remove namespace %q; "+
+				"until then the group does not count as ready", i, object.Namespace)
+			return
+		}
+	}
+}
+
+// orderOf works out which groups come before which. unreadable are groups that come before all groups after them, because it
+// is not known what they say.
+func (s *Sequence) orderOf(groups []v1alpha1.PodGroup, unreadable []Unreadable) order {
+	predecessors := make(order, len(groups))
+	for i := range groups {
+		predecessors[i] = s.predecessorsOf(i, groups, predecessors)
+		for _, part := range unreadable {
+			if part.Group < i {
+				predecessors[i] |= predecessors[part.Group]
+				predecessors[i].Add(part.Group)
+			}
+		}
+	}
+	return predecessors
+}
+
+// predecessorsOf returns the groups that come before one, if those before these are known.
+func (s *Sequence) predecessorsOf(i int, groups []v1alpha1.PodGroup, before order) GroupSet {
+	if groups[i].DependsOn == nil {
+		return Before(i)
+	}
+	predecessors := GroupSet(0)
+	for _, name := range groups[i].DependsOn {
+		known := false
+		for j := range i {
+			if groups[j].Name == name {
+				known = true
+				predecessors |= before[j]
+				predecessors.Add(j)
+			}
+		}
+		if !known {
+			s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d].dependsOn: no group listed before has the name %q: the group waits for all "+
+				"groups listed before it; correct the name", i, name)
+			return Before(i)
+		}
+	}
+	return predecessors
+}
+
+// compileSkips works out which groups are waited for.
+func (s *Sequence) compileSkips(groups []v1alpha1.PodGroup) {
+	awaited := make(order, len(s.Groups))
+	for i, g := range s.Groups {
+		skip := i < len(groups) && groups[i].Skip || slices.Contains(s.Override.Skip, g.Title)
+		if g.Skip = skip && !g.Unreadable; g.Skip {
+			s.Skipped.Add(i)
+		}
+		awaited[i] = g.Predecessors &^ s.Skipped
+	}
+	s.IsList = true
+	for i, g := range s.Groups {
+		g.Awaited = awaited[i]
+		g.Direct = awaited.direct(g.Awaited)
+		s.IsList = s.IsList && g.Awaited == Before(i)
+	}
+}
+
+// GroupsIn returns the groups that may have members in a namespace. exists reports whether the Namespace is known to exist; its
+// labels select it only then, and not if it is one that has to be named.
+func (s *Sequence) GroupsIn(namespace string, namespaceLabels map[string]string, exists bool) GroupSet {
+	if !s.Cluster {
+		if namespace != s.Namespace {
+			return 0
+		}
+		return Before(len(s.Groups))
+	}
+	groups, selectable := GroupSet(0), exists && s.IsSelectable(namespace)
+	for i, g := range s.Groups {
+		if g.where.reaches(namespace, namespaceLabels, selectable) {
+			groups.Add(i)
+		}
+	}
+	return groups
+}
+
+// NamedNamespaces returns the namespaces that the spec names, whether they exist or not.
+func (s *Sequence) NamedNamespaces() map[string]struct{} {
+	named := map[string]struct{}{}
+	if !s.Cluster {
+		named[s.Namespace] = struct{}{}
+	}
+	for _, g := range s.Groups {
+		for name := range g.where.names {
+			named[name] = struct{}{}
+		}
+	}
+	return named
+}
+
+// SelectsNamespaces reports whether any group has its members in namespaces with certain labels.
+func (s *Sequence) SelectsNamespaces() bool {
+	return slices.ContainsFunc(s.Groups, (*Group).SelectsNamespaces)
+}
+
+// compileWhere reads where the members of a group of a ClusterPodSequence live. It reports whether that makes sense.
+func (s *Sequence) compileWhere(i int, spec *v1alpha1.ClusterPodGroup) (where, bool) {
+	switch {
+	case (len(spec.Namespaces) == 0) == (spec.NamespaceSelector == nil):
+		s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d] must set exactly one of namespaces and namespaceSelector", i)
+		return where{}, false
+	case len(spec.Pods) > 0 && len(spec.Namespaces) != 1:
+		s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d]: pods needs exactly one entry in namespaces", i)
+		return where{}, false
+	case spec.NamespaceSelector != nil:
+		selector, err := Selector(spec.NamespaceSelector)
+		if err != nil {
+			s.problem(v1alpha1.ReasonInvalidSpec, "spec.podGroups[%d].namespaceSelector: %v", i, err)
+			return where{}, false
+		}
+		return where{selector: selector}, true
+	}
+	return in(spec.Namespaces...), true
+}
+
+// InstalledIn says in which namespace PodSequence itself runs, empty if that is not known, and returns the sequence. It is called
+// before the sequence is used.
+func (s *Sequence) InstalledIn(namespace string) *Sequence {
+	s.installation = namespace
+	return s
+}
+
+// IsSelectable reports whether a namespaceSelector of the sequence may select the namespace.
+func (s *Sequence) IsSelectable(namespace string) bool {
+	return IsSelectable(s.installation, namespace)
+}
+
+// isOwn reports whether pods with these labels belong to PodSequence itself.
+func (s *Sequence) isOwn(namespace string, podLabels labels.Labels) bool {
+	return IsOwn(s.installation, namespace, podLabels)
 }

@@ -15,23 +15,6 @@ const (
 // neither kube-system nor the namespace of the installation, and the pods of PodSequence itself belong to no sequence: they are not
 // held, and no group waits for them.
 
-// InstalledIn says in which namespace PodSequence itself runs, empty if that is not known, and returns the sequence. It is called
-// before the sequence is used.
-func (s *Sequence) InstalledIn(namespace string) *Sequence {
-	s.installation = namespace
-	return s
-}
-
-// IsSelectable reports whether a namespaceSelector of the sequence may select the namespace.
-func (s *Sequence) IsSelectable(namespace string) bool {
-	return IsSelectable(s.installation, namespace)
-}
-
-// isOwn reports whether pods with these labels belong to PodSequence itself.
-func (s *Sequence) isOwn(namespace string, podLabels labels.Labels) bool {
-	return IsOwn(s.installation, namespace, podLabels)
-}
-
 // IsSelectable reports whether a namespaceSelector may select the namespace, if its labels match.
 func IsSelectable(installation, namespace string) bool {
 	return namespace != metav1.NamespaceSystem && namespace != installation

@@ -1,7 +1,6 @@
 package check
 
 import (
-	"context"
 	"fmt"
 	"io"
 
@@ -32,25 +31,6 @@ type Line struct {
 
 // Report is what was found.
 type Report []Line
-
-// Examine reads from the API server, and says what it finds.
-func (r *Reader) Examine(ctx context.Context, options Options) (Report, error) {
-	f, err := r.read(ctx, options)
-	if err != nil {
-		return nil, err
-	}
-	if f.isAbsent() {
-		return append(f.judgeKinds(), f.judgeVersions()...), nil
-	}
-	var report Report
-	for _, judge := range []func(*facts) []Line{
-		(*facts).judgeKinds, (*facts).judgePrograms, (*facts).judgeLeases, (*facts).judgeVersions, (*facts).judgePolicies,
-		(*facts).judgeSequences, (*facts).judgeWaiting, (*facts).judgeRights,
-	} {
-		report = append(report, judge(f)...)
-	}
-	return report, nil
-}
 
 // Wrong returns how many lines say that something is wrong.
 func (r Report) Wrong() int {

@@ -21,7 +21,6 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/report"
 	"example.com/podsequence/tools/podseqctl/snapshot"
-	"example.com/podsequence/tools/programflags"
 )
 
 // Reader reads from the API server.
@@ -285,12 +284,21 @@ func (r *Reader) readSequences(ctx context.Context, f *facts) {
 	slices.SortFunc(f.sequences, snapshot.Compare)
 }
 
-// schedulerNames returns the profiles of our scheduler that the controller knows.
-func (f *facts) schedulerNames() []string {
-	if deployment := f.deployments[controller]; deployment != nil {
-		if names, given := programflags.Values(deployment, "--scheduler-names"); given {
-			return names
-		}
+// Examine reads from the API server, and says what it finds.
+func (r *Reader) Examine(ctx context.Context, options Options) (Report, error) {
+	f, err := r.read(ctx, options)
+	if err != nil {
+		return nil, err
 	}
-	return f.SchedulerNames
+	if f.isAbsent() {
+		return append(f.judgeKinds(), f.judgeVersions()...), nil
+	}
+	var report Report
+	for _, judge := range []func(*facts) []Line{
+		(*facts).judgeKinds, (*facts).judgePrograms, (*facts).judgeLeases, (*facts).judgeVersions, (*facts).judgePolicies,
+		(*facts).judgeSequences, (*facts).judgeWaiting, (*facts).judgeRights,
+	} {
+		report = append(report, judge(f)...)
+	}
+	return report, nil
 }

@@ -8,7 +8,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/tools/podseqctl/snapshot"
 )
 
@@ -45,11 +44,6 @@ func hookOf(object metav1.Object) (at moment, hook, tool string) {
 		}
 	}
 	return at, hook, tool
-}
-
-// isUnordered reports whether a template makes pods of a hook that no order concerns.
-func (t *template) isUnordered() bool {
-	return inventory.IsUnorderedHook(t.object.GetAnnotations()) || inventory.IsUnorderedHook(t.pods[0].Annotations)
 }
 
 // hook looks at whether a hook waits for what its tool creates after it, or is waited for by what must be ready before it.

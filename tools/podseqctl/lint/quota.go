@@ -5,12 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	appsv1 "k8s.io/api/apps/v1"
-	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	resourcehelper "k8s.io/component-helpers/resource"
-	"k8s.io/utils/ptr"
 
 	"example.com/podsequence/pkg/sequence"
 )
@@ -78,27 +75,4 @@ func (l *linter) askedIn(namespace string) corev1.ResourceList {
 		}
 	}
 	return all
-}
-
-// count returns how many pods a template makes at once. Of a DaemonSet that is known only in a cluster.
-func (t *template) count() int64 {
-	switch o := t.object.(type) {
-	case *appsv1.Deployment:
-		return int64(ptr.Deref(o.Spec.Replicas, 1))
-	case *appsv1.ReplicaSet:
-		return int64(ptr.Deref(o.Spec.Replicas, 1))
-	case *corev1.ReplicationController:
-		return int64(ptr.Deref(o.Spec.Replicas, 1))
-	case *appsv1.StatefulSet:
-		return int64(ptr.Deref(o.Spec.Replicas, 1))
-	case *appsv1.DaemonSet:
-		return int64(o.Status.DesiredNumberScheduled)
-	case *batchv1.Job:
-		parallelism := ptr.Deref(o.Spec.Parallelism, 1)
-		if ptr.Deref(o.Spec.Suspend, false) || o.Status.CompletionTime != nil {
-			return 0
-		}
-		return int64(min(parallelism, ptr.Deref(o.Spec.Completions, parallelism)))
-	}
-	return 1
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -33,6 +34,34 @@ func (t *template) path(field string) string {
 		return field
 	}
 	return "spec.template." + field
+}
+
+// isUnordered reports whether a template makes pods of a hook that no order concerns.
+func (t *template) isUnordered() bool {
+	return inventory.IsUnorderedHook(t.object.GetAnnotations()) || inventory.IsUnorderedHook(t.pods[0].Annotations)
+}
+
+// count returns how many pods a template makes at once. Of a DaemonSet that is known only in a cluster.
+func (t *template) count() int64 {
+	switch o := t.object.(type) {
+	case *appsv1.Deployment:
+		return int64(ptr.Deref(o.Spec.Replicas, 1))
+	case *appsv1.ReplicaSet:
+		return int64(ptr.Deref(o.Spec.Replicas, 1))
+	case *corev1.ReplicationController:
+		return int64(ptr.Deref(o.Spec.Replicas, 1))
+	case *appsv1.StatefulSet:
+		return int64(ptr.Deref(o.Spec.Replicas, 1))
+	case *appsv1.DaemonSet:
+		return int64(o.Status.DesiredNumberScheduled)
+	case *batchv1.Job:
+		parallelism := ptr.Deref(o.Spec.Parallelism, 1)
+		if ptr.Deref(o.Spec.Suspend, false) || o.Status.CompletionTime != nil {
+			return 0
+		}
+		return int64(min(parallelism, ptr.Deref(o.Spec.Completions, parallelism)))
+	}
+	return 1
 }
 
 // maxOrdinals bounds how many pods of a StatefulSet are looked at one by one.

@@ -3,15 +3,25 @@ package release
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
+
+	authorizationv1 "k8s.io/api/authorization/v1"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+
+	batchv1 "k8s.io/api/batch/v1"
+
+	appsv1 "k8s.io/api/apps/v1"
 
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -276,6 +286,186 @@ func (r *Releaser) record(ctx context.Context, world World, w holds.Workload, re
 	if result.NoEvent == nil {
 		result.Done = append(result.Done, Done{"recorded", "event", EventReleaseRequested + " on " + w.String()})
 	}
+}
+
+// checkPermissions returns an error that names every permission that the plan needs and the user does not have, before anything is
+// changed.
+func (r *Releaser) checkPermissions(ctx context.Context, w holds.Workload, hold holds.Hold, plan PodPlan) error {
+	k := kinds[w.Kind]
+	var needed []authorizationv1.ResourceAttributes
+	if (hold != holds.Hold{}) {
+		needed = append(needed, authorizationv1.ResourceAttributes{Verb: "patch", Group: k.Group, Resource: k.resource, Name: w.Name})
+	}
+	if plan.has(Lift) {
+		needed = append(needed, authorizationv1.ResourceAttributes{Verb: "patch", Resource: "pods"})
+	}
+	if plan.has(Delete) {
+		needed = append(needed, authorizationv1.ResourceAttributes{Verb: "delete", Resource: "pods"})
+	}
+	var missing []string
+	for i := range needed {
+		needed[i].Namespace = w.Namespace
+		review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{ResourceAttributes: &needed[i]}}
+		if err := r.client.Create(ctx, review); err != nil {
+			return fmt.Errorf("ask what the user may do: %w", err)
+		}
+		if !review.Status.Allowed {
+			missing = append(missing, needed[i].Verb+" "+needed[i].Resource)
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("you may not %s in namespace %s, so nothing was changed: ask for the role edit there",
+			strings.Join(missing, " and "), w.Namespace)
+	}
+	return nil
+}
+
+// whoami returns the name of the user.
+func (r *Releaser) whoami(ctx context.Context) string {
+	review := &authenticationv1.SelfSubjectReview{}
+	if err := r.client.Create(ctx, review); err != nil || review.Status.UserInfo.Username == "" {
+		return "somebody"
+	}
+	return review.Status.UserInfo.Username
+}
+
+// checkAdmission returns an error if an admission policy would hold the new pods of the workload again. It asks the API server by
+// the dry run of such a pod. If the API server refuses that pod for another reason, the label of the namespace decides.
+func (r *Releaser) checkAdmission(
+	ctx context.Context, world World, w holds.Workload, hold holds.Hold, kept bool, plan PodPlan, o Options,
+) error {
+	if (hold == holds.Hold{}) && !plan.has(Delete) {
+		return nil // no pod is created
+	}
+	namespace := &corev1.Namespace{}
+	err := r.client.Get(ctx, client.ObjectKey{Name: w.Namespace}, namespace)
+	optsIn := err == nil && namespace.Labels[optInLabel] == optIn
+	if o.DryRun != DryRunClient {
+		var again holds.Hold
+		// The API server may not know yet that the label of the namespace was removed just now. No request is cut off when time is up.
+		patience := min(o.Patience, admissionPatience)
+		err := wait.PollUntilContextTimeout(ctx, admissionInterval, patience, true, func(context.Context) (bool, error) {
+			var err error
+			again, err = r.tryPod(ctx, world, w, hold)
+			return optsIn || kept || again == (holds.Hold{}), err
+		})
+		switch {
+		case errors.Is(err, errTemplate):
+			return err
+		case err == nil && again == (holds.Hold{}):
+			return nil
+		case err == nil && !optsIn, wait.Interrupted(err) && ctx.Err() == nil:
+			return heldAgain(w, again, kept)
+		}
+	}
+	if !optsIn {
+		return nil
+	}
+	return fmt.Errorf("namespace %s opts in, so an admission policy would give the new pods of %s to podsequence-scheduler again. "+
+		"Nothing was changed. Remove the label first, then run this command again:\n  kubectl label namespace %s %s-",
+		w.Namespace, w, w.Namespace, optInLabel)
+}
+
+// tryPod returns what would hold a new pod of the workload.
+func (r *Releaser) tryPod(ctx context.Context, world World, w holds.Workload, hold holds.Hold) (holds.Hold, error) {
+	workload := world.Workload
+	if (hold != holds.Hold{}) {
+		var err error
+		if workload, err = r.patchTemplate(ctx, world, w, hold, true); err != nil {
+			return holds.Hold{}, fmt.Errorf("%w: %w", errTemplate, err)
+		}
+	}
+	_, template := holds.TemplateOf(workload)
+	if template == nil {
+		return holds.Hold{}, nil
+	}
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			GenerateName: w.Name + "-", Namespace: w.Namespace, Labels: template.Labels, Annotations: template.Annotations,
+		},
+		Spec: *template.Spec.DeepCopy(),
+	}
+	if set, isSet := workload.(*appsv1.StatefulSet); isSet {
+		for _, claim := range set.Spec.VolumeClaimTemplates {
+			pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: claim.Name}) // an emptyDir in place of the claim
+		}
+	}
+	if err := r.client.Create(ctx, pod, client.DryRunAll); err != nil {
+		return holds.Hold{}, fmt.Errorf("try a pod: %w", err)
+	}
+	return r.planner.InSpec(&pod.Spec), nil
+}
+
+// read reads the workload, and what it owns.
+func (r *Releaser) read(ctx context.Context, w holds.Workload) (World, error) {
+	world := World{Workload: kinds[w.Kind].empty()}
+	if err := r.client.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: w.Name}, world.Workload); err != nil {
+		return world, readError(err, w.String(), w)
+	}
+	if w.Kind == "pod" {
+		return world, nil
+	}
+	owners := sets.New(world.Workload.GetUID())
+	switch w.Kind {
+	case "deployment":
+		list := &appsv1.ReplicaSetList{}
+		if err := r.client.List(ctx, list, client.InNamespace(w.Namespace)); err != nil {
+			return world, readError(err, "its ReplicaSets", w)
+		}
+		world.ReplicaSets = ownedBy(list.Items, owners)
+		for _, set := range world.ReplicaSets {
+			owners.Insert(set.UID)
+		}
+	case "cronjob":
+		list := &batchv1.JobList{}
+		if err := r.client.List(ctx, list, client.InNamespace(w.Namespace)); err != nil {
+			return world, readError(err, "its Jobs", w)
+		}
+		world.Jobs = ownedBy(list.Items, owners)
+		for _, job := range world.Jobs {
+			owners.Insert(job.UID)
+		}
+	}
+	list := &corev1.PodList{}
+	if err := r.client.List(ctx, list, client.InNamespace(w.Namespace)); err != nil {
+		return world, readError(err, "its pods", w)
+	}
+	world.Pods = ownedBy(list.Items, owners)
+	return world, nil
+}
+
+// refuse returns an error if something else has to be released.
+func (r *Releaser) refuse(ctx context.Context, world World, w holds.Workload) error {
+	if world.Workload.GetDeletionTimestamp() != nil {
+		return fmt.Errorf("%s is being deleted", w)
+	}
+	owner := metav1.GetControllerOf(world.Workload)
+	if owner == nil {
+		return nil
+	}
+	switch w.Kind {
+	case "replicaset":
+	case "pod":
+		held := r.planner.held([]*corev1.Pod{world.Workload.(*corev1.Pod)})
+		if len(held) == 0 || held[0].isGated() {
+			return nil
+		}
+		if owner.Kind == "ReplicaSet" {
+			set := &appsv1.ReplicaSet{}
+			if err := r.client.Get(ctx, client.ObjectKey{Namespace: w.Namespace, Name: owner.Name}, set); err == nil {
+				if over := metav1.GetControllerOf(set); over != nil {
+					owner = over
+				}
+			}
+		}
+	default:
+		return nil
+	}
+	over := holds.Workload{Kind: strings.ToLower(owner.Kind), Namespace: w.Namespace, Name: owner.Name}
+	if _, known := kinds[over.Kind]; !known {
+		return fmt.Errorf("%s belongs to %s, of a kind that this command does not know: change the pod template there", w, over)
+	}
+	return fmt.Errorf("%s belongs to %s: release that instead: kubectl podseq release -n %s %s --reason REASON", w, over, w.Namespace, over)
 }
 
 // noteTemplate says what follows from the template, changed or not.

@@ -1,12 +1,8 @@
 package snapshot
 
 import (
-	"context"
 	"fmt"
-	"slices"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
@@ -24,26 +20,6 @@ func (e *NotInstalledError) Error() string {
 	}
 	return fmt.Sprintf("PodSequence is not installed in this cluster: its API server does not serve %s; \"kubectl config current-context\" says which "+
 		"cluster this is, and a cluster administrator can install PodSequence (docs/install.md)", e.Resource.GroupResource())
-}
-
-// Served returns a NotInstalledError if err came about because the API server does not serve the resource, else err. The API server
-// answers both "not found" and "forbidden" then: it checks permissions first.
-func (r *Reader) Served(ctx context.Context, resource schema.GroupVersionResource, err error) error {
-	if !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
-		return err
-	}
-	served := &metav1.APIResourceList{}
-	asked := r.core.Discovery().RESTClient().Get().AbsPath("/apis", resource.Group, resource.Version).Do(ctx).Into(served)
-	switch {
-	case apierrors.IsNotFound(asked): // neither kind is there
-		return &NotInstalledError{v1alpha1.PodSequenceResource}
-	case asked != nil: // the first error says more
-		return err
-	}
-	if !slices.ContainsFunc(served.APIResources, func(each metav1.APIResource) bool { return each.Name == resource.Resource }) {
-		return &NotInstalledError{resource}
-	}
-	return err
 }
 
 // ClusterViewRole reads what has no namespace: ClusterPodSequences, Namespaces and Nodes. A role in a namespace cannot contain these.

@@ -10,15 +10,15 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/dynamic"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/internal/podgroups"
 	"example.com/podsequence/pkg/sequence"
 	"example.com/podsequence/pkg/sequence/inventory"
-	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // clusterPodSequences is what messages call them.
@@ -56,6 +56,26 @@ func (r *Reader) Gather(ctx context.Context, namespace string, all bool) (*Objec
 	}
 	g.nodesOfPods(ctx)
 	return g.Objects, nil
+}
+
+// Served returns a NotInstalledError if err came about because the API server does not serve the resource, else err. The API server
+// answers both "not found" and "forbidden" then: it checks permissions first.
+func (r *Reader) Served(ctx context.Context, resource schema.GroupVersionResource, err error) error {
+	if !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
+		return err
+	}
+	served := &metav1.APIResourceList{}
+	asked := r.core.Discovery().RESTClient().Get().AbsPath("/apis", resource.Group, resource.Version).Do(ctx).Into(served)
+	switch {
+	case apierrors.IsNotFound(asked): // neither kind is there
+		return &NotInstalledError{v1alpha1.PodSequenceResource}
+	case asked != nil: // the first error says more
+		return err
+	}
+	if !slices.ContainsFunc(served.APIResources, func(each metav1.APIResource) bool { return each.Name == resource.Resource }) {
+		return &NotInstalledError{resource}
+	}
+	return err
 }
 
 type gatherer struct {
@@ -170,26 +190,6 @@ func (g *gatherer) relevant(namespace string, all bool) []string {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	return names
-}
-
-// targets returns the namespaces of a sequence's pods, as far as namespaces may be read.
-func (o *Objects) targets(of *Sequence, config sequence.Config) []string {
-	names, _ := of.namespacesByName()
-	for _, group := range of.Spec.PodGroups {
-		if group.NamespaceSelector == nil {
-			continue
-		}
-		selector, err := spec.Selector(group.NamespaceSelector)
-		if err != nil {
-			continue
-		}
-		for _, namespace := range o.Namespaces {
-			if config.IsSelectable(namespace.Name) && selector.Matches(labels.Set(namespace.Labels)) {
-				names = append(names, namespace.Name)
-			}
-		}
-	}
 	return names
 }
 
@@ -309,6 +309,35 @@ func (g *gatherer) workloads(ctx context.Context, namespace string, kind invento
 			return err
 		}
 		g.Workloads[kind.Kind] = append(g.Workloads[kind.Kind], object.(metav1.Object))
+	}
+	return nil
+}
+
+// readPodGroups reads the PodGroups of both kinds that pods of the namespace name. Neither kind need be installed.
+func (g *gatherer) readPodGroups(ctx context.Context, namespace string) error {
+	named := map[podgroups.Kind]bool{}
+	for _, pod := range g.Pods {
+		for _, reference := range podgroups.Of(pod) {
+			named[reference.Kind] = true
+		}
+	}
+	for kind, resource := range podGroupResources {
+		if !named[kind] {
+			continue
+		}
+		list, err := g.dynamic.Resource(resource).Namespace(namespace).List(ctx, metav1.ListOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
+			continue
+		case apierrors.IsForbidden(err):
+			g.unread("you may not read PodGroups of namespace %s: how many pods they need is not known", namespace)
+			continue
+		case err != nil:
+			return fmt.Errorf("list PodGroups of namespace %s: %w", namespace, err)
+		}
+		for i := range list.Items {
+			g.PodGroups = append(g.PodGroups, NewPodGroup(kind, &list.Items[i]))
+		}
 	}
 	return nil
 }

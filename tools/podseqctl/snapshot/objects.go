@@ -8,9 +8,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"example.com/podsequence/internal/podgroups"
+	"example.com/podsequence/pkg/sequence"
 	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // Objects are what the API server said when it was asked.
@@ -96,4 +99,24 @@ func (o *Objects) DeniedNamespace() string {
 		}
 	}
 	return first
+}
+
+// targets returns the namespaces of a sequence's pods, as far as namespaces may be read.
+func (o *Objects) targets(of *Sequence, config sequence.Config) []string {
+	names, _ := of.namespacesByName()
+	for _, group := range of.Spec.PodGroups {
+		if group.NamespaceSelector == nil {
+			continue
+		}
+		selector, err := spec.Selector(group.NamespaceSelector)
+		if err != nil {
+			continue
+		}
+		for _, namespace := range o.Namespaces {
+			if config.IsSelectable(namespace.Name) && selector.Matches(labels.Set(namespace.Labels)) {
+				names = append(names, namespace.Name)
+			}
+		}
+	}
+	return names
 }

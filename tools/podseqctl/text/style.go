@@ -5,6 +5,8 @@ package text
 import (
 	"io"
 	"os"
+	"strings"
+	"unicode/utf8"
 
 	"golang.org/x/term"
 )
@@ -55,3 +57,25 @@ func (s Style) Paint(colour Colour, text string) string {
 
 // Clear makes a Writer empty the screen.
 func (s Style) Clear() string { return mark + "[H" + mark + "[2J" }
+
+// Wrap breaks a text at spaces so that no line is wider than the output, if its width is known. The lines after the first begin
+// with the indent. Line breaks in the text are escaped.
+func (s Style) Wrap(text, indent string) string {
+	text = OneLine(text)
+	if s.Width == 0 || utf8.RuneCountInString(text) <= s.Width {
+		return text
+	}
+	var lines []string
+	line := text[:len(text)-len(strings.TrimLeft(text, " "))]
+	empty := true
+	for word := range strings.FieldsSeq(text) {
+		if !empty && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > s.Width {
+			lines, line, empty = append(lines, line), indent, true
+		}
+		if !empty {
+			line += " "
+		}
+		line, empty = line+word, false
+	}
+	return strings.Join(append(lines, line), "\n")
+}

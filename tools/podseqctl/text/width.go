@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 	"strconv"
-	"strings"
 	"unicode/utf8"
 
 	"golang.org/x/term"
@@ -43,28 +42,6 @@ func CutMiddle(text string, most int) string {
 	}
 	head := (most - 3) / 2
 	return string(runes[:head]) + "..." + string(runes[len(runes)-(most-3-head):])
-}
-
-// Wrap breaks a text at spaces so that no line is wider than the output, if its width is known. The lines after the first begin
-// with the indent. Line breaks in the text are escaped.
-func (s Style) Wrap(text, indent string) string {
-	text = OneLine(text)
-	if s.Width == 0 || utf8.RuneCountInString(text) <= s.Width {
-		return text
-	}
-	var lines []string
-	line := text[:len(text)-len(strings.TrimLeft(text, " "))]
-	empty := true
-	for word := range strings.FieldsSeq(text) {
-		if !empty && utf8.RuneCountInString(line)+1+utf8.RuneCountInString(word) > s.Width {
-			lines, line, empty = append(lines, line), indent, true
-		}
-		if !empty {
-			line += " "
-		}
-		line, empty = line+word, false
-	}
-	return strings.Join(append(lines, line), "\n")
 }
 
 // Count says how many there are of something, such as: 1 pod, 2 pods.

@@ -214,20 +214,6 @@ func (t *Timeline) findCritical() {
 	slices.Reverse(t.Critical)
 }
 
-// missing returns how many pods do not exist that the group waits for.
-func (g *Group) missing() int {
-	if g.Satisfied != nil {
-		return 0
-	}
-	counting := 0
-	for _, p := range g.Pods {
-		if !p.Late {
-			counting++
-		}
-	}
-	return max(0, g.need-counting)
-}
-
 // missingStep describes that everybody waits for pods that do not exist.
 func (t *Timeline) missingStep(group int, from time.Time, missing int) Step {
 	return Step{Group: group, From: from, To: t.End, Message: fmt.Sprintf("%d of its %d pods do not exist", missing, t.Groups[group].need)}

@@ -5,6 +5,7 @@ package timeline
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/internal/printable"
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/tools/podseqctl/snapshot"
 )
@@ -47,6 +49,46 @@ type Group struct {
 	memberless   bool // it waits for something else than pods
 }
 
+// missing returns how many pods do not exist that the group waits for.
+func (g *Group) missing() int {
+	if g.Satisfied != nil {
+		return 0
+	}
+	counting := 0
+	for _, p := range g.Pods {
+		if !p.Late {
+			counting++
+		}
+	}
+	return max(0, g.need-counting)
+}
+
+// without says why a group has no pods.
+func (g *Group) without() string {
+	switch {
+	case !g.memberless:
+		return "no pods"
+	case g.Passed != nil:
+		return "no pods: passed"
+	}
+	return "no pods: waits for other things"
+}
+
+// label names the group with this 0-based index in a table.
+func (g *Group) label(i int) string { return fmt.Sprintf("%d %s", i+1, printable.Name(g.Title)) }
+
+// listed returns the pods to list, and how many are left out.
+func (g *Group) listed(all bool) ([]Pod, int) {
+	if all || len(g.Pods) <= maxPods {
+		return g.Pods, 0
+	}
+	slowest := slices.Clone(g.Pods)
+	slices.SortStableFunc(slowest, func(a, b Pod) int { return b.rank().Compare(a.rank()) })
+	slowest = slowest[:maxPods]
+	slices.SortFunc(slowest, func(a, b Pod) int { return cmp.Compare(a.Name, b.Name) })
+	return slowest, len(g.Pods) - maxPods
+}
+
 // Pod is when one pod came by each step. What has not happened has no time.
 type Pod struct {
 	Name string `json:"name"`
@@ -70,6 +112,44 @@ type Pod struct {
 	early bool
 	// after is the pod that had to be ready before this one was created; nil if there is none.
 	after *place
+}
+
+// waitForOthers finds out whether another sequence held a pod for longer than this one. Of a sequence of scope Node nobody records when it
+// released a pod.
+func (p *Pod) waitForOthers(world *snapshot.Snapshot, of *snapshot.Sequence, pod *corev1.Pod) {
+	p.Free = p.Released
+	if p.Released == nil || of.PerNode() {
+		return
+	}
+	for _, place := range world.Places(pod) {
+		other := world.Sequence(place.Sequence)
+		if place.Sequence == of.Key() || !place.Governed || other.PerNode() {
+			continue
+		}
+		if p.Bound == nil && place.Decision.Held {
+			p.HeldBy, p.Free = other.String(), nil
+			return
+		}
+		groups := world.Status(other).Groups
+		if place.Group >= len(groups) || groups[place.Group].ReleasedAt == nil {
+			continue
+		}
+		released := groups[place.Group].ReleasedAt.Time
+		if released.After(*p.Free) && (p.Bound == nil || !released.After(*p.Bound)) {
+			p.HeldBy, p.Free = other.String(), &released
+		}
+	}
+}
+
+// rank is the later the more the pod is worth listing.
+func (p Pod) rank() time.Time {
+	switch {
+	case p.Critical || p.Ready == nil:
+		return time.Unix(1<<40, 0)
+	case p.Late:
+		return time.Time{}
+	}
+	return *p.Ready
 }
 
 // New lays out what a snapshot has of a sequence.

@@ -1,15 +1,12 @@
 package timeline
 
 import (
-	"cmp"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
 
-	"example.com/podsequence/internal/printable"
 	"example.com/podsequence/tools/podseqctl/text"
 )
 
@@ -60,43 +57,6 @@ func (t *Timeline) Text(out io.Writer, style text.Style, all bool) {
 			fmt.Fprintln(out, style.Paint(text.Active, style.Wrap("    "+step.Advice, "      ")))
 		}
 	}
-}
-
-// without says why a group has no pods.
-func (g *Group) without() string {
-	switch {
-	case !g.memberless:
-		return "no pods"
-	case g.Passed != nil:
-		return "no pods: passed"
-	}
-	return "no pods: waits for other things"
-}
-
-// label names the group with this 0-based index in a table.
-func (g *Group) label(i int) string { return fmt.Sprintf("%d %s", i+1, printable.Name(g.Title)) }
-
-// listed returns the pods to list, and how many are left out.
-func (g *Group) listed(all bool) ([]Pod, int) {
-	if all || len(g.Pods) <= maxPods {
-		return g.Pods, 0
-	}
-	slowest := slices.Clone(g.Pods)
-	slices.SortStableFunc(slowest, func(a, b Pod) int { return b.rank().Compare(a.rank()) })
-	slowest = slowest[:maxPods]
-	slices.SortFunc(slowest, func(a, b Pod) int { return cmp.Compare(a.Name, b.Name) })
-	return slowest, len(g.Pods) - maxPods
-}
-
-// rank is the later the more the pod is worth listing.
-func (p Pod) rank() time.Time {
-	switch {
-	case p.Critical || p.Ready == nil:
-		return time.Unix(1<<40, 0)
-	case p.Late:
-		return time.Time{}
-	}
-	return *p.Ready
 }
 
 // since says how long after the beginning something was; a dash if it was not.

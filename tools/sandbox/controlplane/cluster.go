@@ -1,20 +1,30 @@
 package controlplane
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
 
 	"go.etcd.io/etcd/client/pkg/v3/transport"
 	clientv3 "go.etcd.io/etcd/client/v3"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/podsequence/manifests"
+	"example.com/podsequence/tools/sandbox/realnode"
 )
 
 const (
@@ -227,4 +237,103 @@ func (c *Cluster) Stop(ctx context.Context) error {
 		return err
 	}
 	return nil
+}
+
+// Apply applies one of the kustomizations that are shipped under manifests/, by its path there, or one of the sandbox, without the
+// features that are named, and without what the API server is too old for. It returns once the API server serves what the
+// kustomization defines.
+func (c *Cluster) Apply(ctx context.Context, kustomization string, without ...string) error {
+	return c.ApplyOf(ctx, manifests.FS, kustomization, without...)
+}
+
+// ApplyOf is Apply of the manifests of another release.
+func (c *Cluster) ApplyOf(ctx context.Context, files fs.FS, kustomization string, without ...string) error {
+	applier, err := client.New(c.config, client.Options{})
+	if err != nil {
+		return fmt.Errorf("create client for manifests: %w", err)
+	}
+	_, err = applier.RESTMapper().RESTMapping(mutatingPolicies.GroupKind(), mutatingPolicies.Version)
+	switch {
+	case meta.IsNoMatchError(err):
+		without = append(slices.Clone(without), withoutMutatingPolicies)
+	case err != nil:
+		return fmt.Errorf("look for %s: %w", mutatingPolicies, err)
+	}
+	objects, err := renderManifests(files, kustomization, without...)
+	if err != nil {
+		return err
+	}
+	definitions, others := splitDefinitions(objects)
+	if err := applyAll(ctx, applier, definitions); err != nil {
+		return err
+	}
+	if err := waitForDefinitions(ctx, c.config, definitions); err != nil {
+		return err
+	}
+	return applyAll(ctx, applier, others)
+}
+
+// RealNodes says what the real nodes of the cluster do.
+func (c *Cluster) RealNodes(ctx context.Context) ([]realnode.State, error) {
+	content, err := c.askRealNodes(ctx, http.MethodGet, "/nodes")
+	if err != nil {
+		return nil, err
+	}
+	var states []realnode.State
+	if err := json.Unmarshal(content, &states); err != nil {
+		return nil, fmt.Errorf("decode states of real nodes: %w", err)
+	}
+	return states, nil
+}
+
+// CrashNode ends everything on a real node at once, as a power failure does. Its disk stays.
+func (c *Cluster) CrashNode(ctx context.Context, name string) error {
+	return c.changeNode(ctx, name, "crash")
+}
+
+// RebootNode crashes a real node and boots it from its disk.
+func (c *Cluster) RebootNode(ctx context.Context, name string) error {
+	return c.changeNode(ctx, name, "reboot")
+}
+
+// StopKubelet ends the kubelet of a real node. Its containers run on.
+func (c *Cluster) StopKubelet(ctx context.Context, name string) error {
+	return c.changeNode(ctx, name, "stop")
+}
+
+// StartNode boots a real node that has crashed, or starts its kubelet if that was stopped.
+func (c *Cluster) StartNode(ctx context.Context, name string) error {
+	return c.changeNode(ctx, name, "start")
+}
+
+func (c *Cluster) changeNode(ctx context.Context, name, action string) error {
+	_, err := c.askRealNodes(ctx, http.MethodPost, "/nodes/"+name+"/"+action)
+	if err != nil {
+		return fmt.Errorf("%s node %s: %w", action, name, err)
+	}
+	return nil
+}
+
+func (c *Cluster) askRealNodes(ctx context.Context, method, path string) ([]byte, error) {
+	url, err := c.URL(RealNodes)
+	if err != nil {
+		return nil, err
+	}
+	request, err := http.NewRequestWithContext(ctx, method, url+path, nil)
+	if err != nil {
+		return nil, fmt.Errorf("ask for real nodes: %w", err)
+	}
+	response, err := c.health.admin.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("ask for real nodes: %w", err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		return nil, fmt.Errorf("read answer about real nodes: %w", err)
+	}
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("%s", bytes.TrimSpace(body))
+	}
+	return body, nil
 }

@@ -1,11 +1,24 @@
 package controlplane
 
 import (
+	"bytes"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"sigs.k8s.io/yaml"
+
+	"example.com/podsequence/tools/sandbox/controlplane/stages"
+	"example.com/podsequence/tools/sandbox/realnode"
 )
 
 // Second ports of components that need one.
@@ -206,4 +219,222 @@ func (p *plan) servingArgs(name string) []string {
 		"--tls-cert-file=" + p.pki(servingCertFile),
 		"--tls-private-key-file=" + p.pki(servingKeyFile),
 	}
+}
+
+// writeFiles writes everything that components read before they can be started, except for the kubeconfigs of our
+// programs, for which the API server has to be up.
+func (p *plan) writeFiles(ca *authority) error {
+	if err := writePKI(p.layout, ca); err != nil {
+		return err
+	}
+	if err := p.writeUserKubeconfigs(ca); err != nil {
+		return err
+	}
+	if p.wants(RealNodes) {
+		if err := p.writeRealNodes(ca); err != nil {
+			return err
+		}
+	}
+	schedulerConfig, err := p.schedulerConfig()
+	if err != nil {
+		return err
+	}
+	kwokConfig, err := p.kwokConfig()
+	if err != nil {
+		return err
+	}
+	for file, content := range map[string]string{
+		auditPolicyFile:     auditPolicy,
+		kwokConfigFile:      kwokConfig,
+		schedulerConfigFile: schedulerConfig,
+
+		stockSchedulerConfigFile: p.stockSchedulerConfig(),
+	} {
+		if err := os.WriteFile(p.config(file), []byte(content), 0o600); err != nil {
+			return fmt.Errorf("write configuration: %w", err)
+		}
+	}
+	return nil
+}
+
+// kwokConfig joins KWOK's options and the stages that nodes and pods go through, unless the API server has these.
+func (p *plan) kwokConfig() (string, error) {
+	if p.ServeStages {
+		return kwokOptions + "  enableCRDs: [Stage]\n", nil
+	}
+	ours, err := stages.Documents(p.NodeMonitorGracePeriod)
+	if err != nil {
+		return "", err
+	}
+	documents := slices.Concat([]string{kwokOptions}, ours, p.Stages)
+	return strings.Join(documents, "\n---\n"), nil
+}
+
+// stockSchedulerConfig leaves the pods of the default scheduler to ours, if that takes its place.
+func (p *plan) stockSchedulerConfig() string {
+	config := fmt.Sprintf(stockSchedulerConfig, p.componentKubeconfig(Scheduler))
+	if !p.AsDefaultScheduler {
+		config += "- schedulerName: " + corev1.DefaultSchedulerName + "\n"
+	}
+	return config + "- schedulerName: " + AnotherScheduler + "\n"
+}
+
+// schedulerConfig is the shipped configuration, changed only in what this machine makes necessary.
+func (p *plan) schedulerConfig() (string, error) {
+	file := shippedSchedulerConfig
+	if p.AsDefaultScheduler {
+		file = shippedDefaultSchedulerConfig
+	}
+	shipped, err := fs.ReadFile(p.Manifests, file)
+	if err != nil {
+		return "", fmt.Errorf("read scheduler configuration: %w", err)
+	}
+	config := map[string]any{}
+	if err := yaml.Unmarshal(shipped, &config); err != nil {
+		return "", fmt.Errorf("decode scheduler configuration: %w", err)
+	}
+	kubeconfig := p.componentKubeconfig(PodSequenceScheduler)
+	if err := unstructured.SetNestedField(config, kubeconfig, "clientConnection", "kubeconfig"); err != nil {
+		return "", fmt.Errorf("set kubeconfig of the scheduler: %w", err)
+	}
+	if err := unstructured.SetNestedField(config, p.LeaderElection, "leaderElection", "leaderElect"); err != nil {
+		return "", fmt.Errorf("set leader election of the scheduler: %w", err)
+	}
+	p.setUnprobedReady(config)
+	content, err := yaml.Marshal(config)
+	if err != nil {
+		return "", fmt.Errorf("encode scheduler configuration: %w", err)
+	}
+	return string(content), nil
+}
+
+// writeUserKubeconfigs gives the administrator and the upstream components the identities they have in any cluster.
+func (p *plan) writeUserKubeconfigs(ca *authority) error {
+	type user struct {
+		name       string
+		groups     []string
+		kubeconfig string
+	}
+	users := []user{
+		{name: "podsequence-sandbox-admin", groups: []string{"system:masters"}, kubeconfig: p.kubeconfig()},
+		{name: "system:kube-controller-manager", kubeconfig: p.componentKubeconfig(ControllerManager)},
+		{name: "system:kube-scheduler", kubeconfig: p.componentKubeconfig(Scheduler)},
+		// KWOK plays all kubelets and has no role of its own in a cluster.
+		{name: "kwok", groups: []string{"system:masters"}, kubeconfig: p.componentKubeconfig(Kwok)},
+	}
+	if p.AsDefaultScheduler {
+		users = append(users, user{name: "system:kube-scheduler", kubeconfig: p.componentKubeconfig(PodSequenceScheduler)})
+	}
+	for _, user := range users {
+		pair, err := ca.client(user.name, user.groups...)
+		if err != nil {
+			return err
+		}
+		if err := writeKubeconfig(user.kubeconfig, p.url("https", APIServer), ca.certPEM(), pair.authInfo()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// realNodesArgs are flags of the API server.
+func (p *plan) realNodesArgs() []string {
+	return []string{
+		"--egress-selector-config-file=" + p.config(egressFile),
+		"--kubelet-preferred-address-types=InternalIP",
+		"--kubelet-certificate-authority=" + p.pki(caCertFile),
+		"--kubelet-client-certificate=" + p.pki(kubeletClientCert),
+		"--kubelet-client-key=" + p.pki(kubeletClientKey),
+	}
+}
+
+// writeRealNodes writes what identifies kubelets, and the API server before them, and what the nodes are made of.
+func (p *plan) writeRealNodes(ca *authority) error {
+	client, err := ca.client(kubeletClientName, administratorGroup)
+	if err != nil {
+		return err
+	}
+	config := &realnode.Config{
+		Dir:           p.realNodes(),
+		Bin:           filepath.Dir(p.executable(RealNodes)),
+		Listen:        address(p.ports[RealNodes]),
+		APIServer:     address(p.ports[APIServer]),
+		CA:            p.pki(caCertFile),
+		Cert:          p.pki(servingCertFile),
+		Key:           p.pki(servingKeyFile),
+		Cgroup:        realnode.CgroupName(p.Dir),
+		KubeletConfig: p.KubeletConfig,
+	}
+	files := map[string][]byte{
+		p.config(egressFile): fmt.Appendf(nil, egress, p.url("https", RealNodes),
+			p.pki(caCertFile), p.pki(kubeletClientCert), p.pki(kubeletClientKey)),
+		p.pki(kubeletClientCert): client.cert,
+		p.pki(kubeletClientKey):  client.key,
+	}
+	for i := range p.RealNodes {
+		name := realnode.NodeName(i)
+		node := realnode.Node{
+			Name: name, Index: i, Kubeconfig: p.componentKubeconfig(name), Cert: p.pki(name + ".crt"), Key: p.pki(name + ".key"),
+		}
+		config.Nodes = append(config.Nodes, node)
+		serving, err := ca.issue(&x509.Certificate{
+			Subject:     pkix.Name{CommonName: "system:node:" + name, Organization: []string{"system:nodes"}},
+			DNSNames:    []string{name},
+			IPAddresses: []net.IP{net.ParseIP(node.IP())},
+			ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
+		})
+		if err != nil {
+			return err
+		}
+		files[node.Cert], files[node.Key] = serving.cert, serving.key
+		kubelet, err := ca.client("system:node:"+name, "system:nodes")
+		if err != nil {
+			return err
+		}
+		server := "https://" + net.JoinHostPort(realnode.APIServerIP, "443")
+		if err := writeKubeconfig(node.Kubeconfig, server, ca.certPEM(), kubelet.authInfo()); err != nil {
+			return err
+		}
+	}
+	for file, content := range files {
+		if err := os.WriteFile(file, content, 0o600); err != nil {
+			return fmt.Errorf("write files of real nodes: %w", err)
+		}
+	}
+	return config.Write(p.config(realNodesFile))
+}
+
+// setUnprobedReady writes Options.UnprobedReadySeconds into the arguments of the plugin in a scheduler configuration.
+func (p *plan) setUnprobedReady(config map[string]any) {
+	if p.UnprobedReadySeconds == nil {
+		return
+	}
+	profiles, _ := config["profiles"].([]any)
+	for _, profile := range profiles {
+		profile, _ := profile.(map[string]any)
+		plugins, _ := profile["pluginConfig"].([]any)
+		for _, plugin := range plugins {
+			plugin, _ := plugin.(map[string]any)
+			args, _ := plugin["args"].(map[string]any)
+			switch _, known := args[unprobedReadyArgument]; {
+			case !known:
+			case *p.UnprobedReadySeconds == shippedUnprobedReady:
+				delete(args, unprobedReadyArgument)
+			default:
+				args[unprobedReadyArgument] = *p.UnprobedReadySeconds
+			}
+		}
+	}
+}
+
+// unprobedReadyFlags are the flags of the controller that say the same.
+func (p *plan) unprobedReadyFlags() []string {
+	if p.UnprobedReadySeconds == nil || *p.UnprobedReadySeconds == shippedUnprobedReady {
+		return nil
+	}
+	shipped, err := fs.ReadFile(p.Manifests, shippedSchedulerConfig)
+	if err != nil || !bytes.Contains(shipped, []byte(unprobedReadyArgument)) {
+		return nil
+	}
+	return []string{unprobedReadyFlag + strconv.Itoa(int(*p.UnprobedReadySeconds))}
 }

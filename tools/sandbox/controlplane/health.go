@@ -3,7 +3,6 @@ package controlplane
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -12,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/rest"
 )
 
@@ -21,23 +19,6 @@ const (
 	// startTimeout bounds the start of one component; a loaded machine may need many times the usual second.
 	startTimeout = 90 * time.Second
 )
-
-// waitUntilHealthy returns when the process answers its health check. If it ends before that, or takes too long, the
-// error shows the end of its log.
-func (p *process) waitUntilHealthy(ctx context.Context, l layout, client *http.Client) error {
-	var lastErr error
-	err := wait.PollUntilContextTimeout(ctx, healthPoll, startTimeout, true, func(ctx context.Context) (bool, error) {
-		if !p.alive() {
-			return false, errors.New("process ended")
-		}
-		lastErr = probe(ctx, client, p.HealthURL)
-		return lastErr == nil, nil
-	})
-	if err != nil {
-		return fmt.Errorf("wait for %s: %w%s", p.Name, errors.Join(err, lastErr), logTail(l.log(p.Name)))
-	}
-	return nil
-}
 
 func probe(ctx context.Context, client *http.Client, url string) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)

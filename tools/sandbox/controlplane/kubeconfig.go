@@ -24,10 +24,6 @@ func writeKubeconfig(path, server string, caCert []byte, user *clientcmdapi.Auth
 	return nil
 }
 
-func (k *keyPair) authInfo() *clientcmdapi.AuthInfo {
-	return &clientcmdapi.AuthInfo{ClientCertificateData: k.cert, ClientKeyData: k.key}
-}
-
 func loadKubeconfig(path string) (*rest.Config, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", path)
 	if err != nil {

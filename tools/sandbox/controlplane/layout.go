@@ -1,12 +1,15 @@
 package controlplane
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+
+	"example.com/podsequence/tools/sandbox/realnode"
 )
 
 // layout names the files of a cluster's directory:
@@ -95,4 +98,48 @@ func (l layout) removeState() error {
 		}
 	}
 	return nil
+}
+
+func (l layout) record(name string) string {
+	return filepath.Join(l.processes(), name+".json")
+}
+
+// refuseRunning protects a cluster that is up, wholly or in part.
+func (l layout) refuseRunning() error {
+	processes, err := loadProcesses(l)
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(processes, (*process).alive) {
+		return fmt.Errorf("a sandbox is running in %s: use it, take it down with \"sandbox down\", or choose another directory", l)
+	}
+	return nil
+}
+
+// takeDown expects the caller to have claimed the directory.
+func (l layout) takeDown(ctx context.Context) error {
+	processes, err := loadProcesses(l)
+	if err != nil {
+		return err
+	}
+	// Ours get the chance to end in order, as their users see them do it. What runs real nodes removes what is left of them.
+	ours := []string{PodSequenceScheduler, PodSequenceController, RealNodes}
+	err = each(processes, func(p *process) error {
+		if slices.Contains(ours, p.Name) {
+			return p.terminate(ctx, stopGrace)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	// Whatever the others have yet to do, it is for data that is about to be removed.
+	err = each(processes, func(p *process) error { return p.kill(ctx) })
+	if err != nil {
+		return err
+	}
+	if err := realnode.RemoveCgroup(realnode.CgroupName(string(l))); err != nil {
+		return fmt.Errorf("stop sandbox: %w", err)
+	}
+	return l.removeState()
 }

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
-	"slices"
 	"time"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
@@ -24,7 +23,6 @@ import (
 	"sigs.k8s.io/kustomize/api/krusty"
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
-	"example.com/podsequence/manifests"
 	"example.com/podsequence/tools/sandbox/kustomizations"
 )
 
@@ -118,40 +116,6 @@ func copyTo(memory filesys.FileSystem, directory string, files fs.FS) error {
 		return fmt.Errorf("read embedded manifests: %w", err)
 	}
 	return nil
-}
-
-// Apply applies one of the kustomizations that are shipped under manifests/, by its path there, or one of the sandbox, without the
-// features that are named, and without what the API server is too old for. It returns once the API server serves what the
-// kustomization defines.
-func (c *Cluster) Apply(ctx context.Context, kustomization string, without ...string) error {
-	return c.ApplyOf(ctx, manifests.FS, kustomization, without...)
-}
-
-// ApplyOf is Apply of the manifests of another release.
-func (c *Cluster) ApplyOf(ctx context.Context, files fs.FS, kustomization string, without ...string) error {
-	applier, err := client.New(c.config, client.Options{})
-	if err != nil {
-		return fmt.Errorf("create client for manifests: %w", err)
-	}
-	_, err = applier.RESTMapper().RESTMapping(mutatingPolicies.GroupKind(), mutatingPolicies.Version)
-	switch {
-	case meta.IsNoMatchError(err):
-		without = append(slices.Clone(without), withoutMutatingPolicies)
-	case err != nil:
-		return fmt.Errorf("look for %s: %w", mutatingPolicies, err)
-	}
-	objects, err := renderManifests(files, kustomization, without...)
-	if err != nil {
-		return err
-	}
-	definitions, others := splitDefinitions(objects)
-	if err := applyAll(ctx, applier, definitions); err != nil {
-		return err
-	}
-	if err := waitForDefinitions(ctx, c.config, definitions); err != nil {
-		return err
-	}
-	return applyAll(ctx, applier, others)
 }
 
 // splitDefinitions sets apart the custom resource definitions, which must be served before what comes after them.

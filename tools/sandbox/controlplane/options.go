@@ -237,3 +237,22 @@ func (o *Options) executable(name string) string {
 		return filepath.Join(o.Bin, name)
 	}
 }
+
+func (o *Options) completeRealNodes() error {
+	if o.RealNodes < 0 || o.RealNodes > realnode.MaxNodes {
+		return fmt.Errorf("number of real nodes is %d, want 0 to %d", o.RealNodes, realnode.MaxNodes)
+	}
+	if o.RealNodes > 0 && o.ControlPlane != "" {
+		return errors.New("real nodes need the control plane of their own release: a kubelet must not be newer than its API server")
+	}
+	if o.KubeletConfig != "" {
+		var err error
+		if o.KubeletConfig, err = filepath.Abs(o.KubeletConfig); err != nil {
+			return fmt.Errorf("resolve configuration of kubelets: %w", err)
+		}
+	}
+	if o.NodeMonitorGracePeriod == 0 {
+		o.NodeMonitorGracePeriod = simulatedGracePeriod
+	}
+	return nil
+}

@@ -14,6 +14,7 @@ import (
 	"os"
 	"time"
 
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/keyutil"
 )
@@ -46,6 +47,10 @@ type authority struct {
 // keyPair is a certificate and its key in PEM.
 type keyPair struct {
 	cert, key []byte
+}
+
+func (k *keyPair) authInfo() *clientcmdapi.AuthInfo {
+	return &clientcmdapi.AuthInfo{ClientCertificateData: k.cert, ClientKeyData: k.key}
 }
 
 func newAuthority() (*authority, error) {

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/http"
 	"net/url"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"syscall"
 	"time"
 
@@ -34,10 +34,6 @@ type process struct {
 	// PID and StartTime together name one process: the system hands out process IDs again.
 	PID       int    `json:"pid,omitempty"`
 	StartTime uint64 `json:"startTime,omitempty"`
-}
-
-func (l layout) record(name string) string {
-	return filepath.Join(l.processes(), name+".json")
 }
 
 // save replaces the record in one step: readers see the old one or the new one.
@@ -200,6 +196,23 @@ func (p *process) waitForExit(ctx context.Context) error {
 	})
 	if err != nil {
 		return fmt.Errorf("wait for end of %s: %w", p.Name, err)
+	}
+	return nil
+}
+
+// waitUntilHealthy returns when the process answers its health check. If it ends before that, or takes too long, the
+// error shows the end of its log.
+func (p *process) waitUntilHealthy(ctx context.Context, l layout, client *http.Client) error {
+	var lastErr error
+	err := wait.PollUntilContextTimeout(ctx, healthPoll, startTimeout, true, func(ctx context.Context) (bool, error) {
+		if !p.alive() {
+			return false, errors.New("process ended")
+		}
+		lastErr = probe(ctx, client, p.HealthURL)
+		return lastErr == nil, nil
+	})
+	if err != nil {
+		return fmt.Errorf("wait for %s: %w%s", p.Name, errors.Join(err, lastErr), logTail(l.log(p.Name)))
 	}
 	return nil
 }

@@ -1,14 +1,10 @@
 package controlplane
 
 import (
-	"context"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/yaml"
-
-	"example.com/podsequence/tools/sandbox/controlplane/stages"
 )
 
 // stageDefinition defines the kind Stage of KWOK, which itself checks what is in a Stage.
@@ -33,33 +29,6 @@ spec:
           spec: {type: object, x-kubernetes-preserve-unknown-fields: true}
           status: {type: object, x-kubernetes-preserve-unknown-fields: true}
 `
-
-// applyStages makes the API server serve Stages, and creates those that KWOK plays.
-func (b *bringUp) applyStages(ctx context.Context) error {
-	applier, err := client.New(b.cluster.config, client.Options{})
-	if err != nil {
-		return fmt.Errorf("create client for stages: %w", err)
-	}
-	ours, err := stages.Documents(b.plan.NodeMonitorGracePeriod)
-	if err != nil {
-		return err
-	}
-	definition, err := decodeObjects(stageDefinition)
-	if err != nil {
-		return err
-	}
-	if err := applyAll(ctx, applier, definition); err != nil {
-		return err
-	}
-	if err := waitForDefinitions(ctx, b.cluster.config, definition); err != nil {
-		return err
-	}
-	all, err := decodeObjects(append(ours, b.plan.Stages...)...)
-	if err != nil {
-		return err
-	}
-	return applyAll(ctx, applier, all)
-}
 
 func decodeObjects(documents ...string) ([]*unstructured.Unstructured, error) {
 	objects := make([]*unstructured.Unstructured, 0, len(documents))

@@ -4,12 +4,18 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"sync"
 	"time"
 
+	authenticationv1 "k8s.io/api/authentication/v1"
+
 	"golang.org/x/sync/errgroup"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"example.com/podsequence/tools/sandbox/controlplane/stages"
 )
 
 // Start brings up a cluster and returns when every component is healthy, our manifests are applied and all nodes are
@@ -57,18 +63,6 @@ func Start(ctx context.Context, options Options) (_ *Cluster, err error) {
 		return nil, err
 	}
 	return cluster, nil
-}
-
-// refuseRunning protects a cluster that is up, wholly or in part.
-func (l layout) refuseRunning() error {
-	processes, err := loadProcesses(l)
-	if err != nil {
-		return err
-	}
-	if slices.ContainsFunc(processes, (*process).alive) {
-		return fmt.Errorf("a sandbox is running in %s: use it, take it down with \"sandbox down\", or choose another directory", l)
-	}
-	return nil
 }
 
 // bringUp is one start of a cluster.
@@ -174,4 +168,45 @@ func (b *bringUp) step(name, state string, do func() error) error {
 	defer b.progressLock.Unlock()
 	b.plan.Progress(Step{Name: name, State: state, Took: time.Since(begin)})
 	return nil
+}
+
+// writeServiceAccountKubeconfig lets one of our programs run with exactly the permissions that our manifests grant it.
+func (b *bringUp) writeServiceAccountKubeconfig(ctx context.Context, client kubernetes.Interface, name string) error {
+	seconds := int64(tokenLifetime.Seconds())
+	request := &authenticationv1.TokenRequest{
+		Spec: authenticationv1.TokenRequestSpec{ExpirationSeconds: &seconds},
+	}
+	response, err := client.CoreV1().ServiceAccounts(ourNamespace).CreateToken(ctx, name, request, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("request token of %s: %w", name, err)
+	}
+	user := &clientcmdapi.AuthInfo{Token: response.Status.Token}
+	return writeKubeconfig(b.plan.componentKubeconfig(name), b.plan.url("https", APIServer), b.caCert, user)
+}
+
+// applyStages makes the API server serve Stages, and creates those that KWOK plays.
+func (b *bringUp) applyStages(ctx context.Context) error {
+	applier, err := client.New(b.cluster.config, client.Options{})
+	if err != nil {
+		return fmt.Errorf("create client for stages: %w", err)
+	}
+	ours, err := stages.Documents(b.plan.NodeMonitorGracePeriod)
+	if err != nil {
+		return err
+	}
+	definition, err := decodeObjects(stageDefinition)
+	if err != nil {
+		return err
+	}
+	if err := applyAll(ctx, applier, definition); err != nil {
+		return err
+	}
+	if err := waitForDefinitions(ctx, b.cluster.config, definition); err != nil {
+		return err
+	}
+	all, err := decodeObjects(append(ours, b.plan.Stages...)...)
+	if err != nil {
+		return err
+	}
+	return applyAll(ctx, applier, all)
 }

@@ -3,7 +3,6 @@ package objectwatch
 import (
 	"context"
 	"fmt"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -156,22 +155,6 @@ func (s *store) Replace(list []any, _ string) error {
 	return nil
 }
 
-// judge notes how an object is that sequences may wait for, and returns those for which that is new. The lock is held.
-func (w *watch) judge(name string) sets.Set[types.NamespacedName] {
-	concerned := sets.New[types.NamespacedName]()
-	now := w.watcher.clock.Now()
-	for until, j := range w.wanted[name] {
-		observed := Observation{State: v1alpha1.ObjectNotFound}
-		if found := w.found[name]; found != nil {
-			observed = observe(found, objects.Judge(found, until, w.served.hasStatus, now))
-		}
-		if j.become(observed, now) {
-			concerned = concerned.Union(j.sequences)
-		}
-	}
-	return concerned
-}
-
 func observe(found *unstructured.Unstructured, verdict objects.Verdict) Observation {
 	observed := Observation{
 		State: v1alpha1.ObjectWaiting, UID: found.GetUID(), Generation: found.GetGeneration(), Since: verdict.Since, Message: verdict.Message,
@@ -180,26 +163,4 @@ func observe(found *unstructured.Unstructured, verdict objects.Verdict) Observat
 		observed.State = v1alpha1.ObjectSatisfied
 	}
 	return observed
-}
-
-// become notes an observation, and reports whether it is another than before. A condition that claims to be True since before the object
-// was last seen otherwise does not say since when: some controllers leave lastTransitionTime as it is, and a condition that is True for an
-// older generation counts again without a transition.
-func (j *judgement) become(observed Observation, now time.Time) bool {
-	before := j.Observation
-	if observed.State != v1alpha1.ObjectSatisfied {
-		j.otherwise = now
-	} else if observed.Since.Before(j.otherwise.Truncate(time.Second)) {
-		observed.Since = time.Time{}
-	}
-	switch {
-	case observed.State != v1alpha1.ObjectSatisfied:
-	case j.known && before.State == v1alpha1.ObjectSatisfied && before.UID == observed.UID:
-		observed.Seen, observed.Turned = before.Seen, before.Turned
-	default:
-		observed.Seen, observed.Turned = now, j.known
-	}
-	isNew := !j.known || before != observed
-	j.Observation, j.known = observed, true
-	return isNew
 }

@@ -13,7 +13,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/klog/v2"
 
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/internal/reflectors"
+	"example.com/podsequence/pkg/controllers/podsequence/objects"
 )
 
 // watch is the watch of one place. What it knows is guarded by the lock of its Watcher.
@@ -40,6 +42,28 @@ type judgement struct {
 	known     bool
 	otherwise time.Time // when the object was last seen not to be as required; zero if it was not
 	sequences sets.Set[types.NamespacedName]
+}
+
+// become notes an observation, and reports whether it is another than before. A condition that claims to be True since before the object
+// was last seen otherwise does not say since when: some controllers leave lastTransitionTime as it is, and a condition that is True for an
+// older generation counts again without a transition.
+func (j *judgement) become(observed Observation, now time.Time) bool {
+	before := j.Observation
+	if observed.State != v1alpha1.ObjectSatisfied {
+		j.otherwise = now
+	} else if observed.Since.Before(j.otherwise.Truncate(time.Second)) {
+		observed.Since = time.Time{}
+	}
+	switch {
+	case observed.State != v1alpha1.ObjectSatisfied:
+	case j.known && before.State == v1alpha1.ObjectSatisfied && before.UID == observed.UID:
+		observed.Seen, observed.Turned = before.Seen, before.Turned
+	default:
+		observed.Seen, observed.Turned = now, j.known
+	}
+	isNew := !j.known || before != observed
+	j.Observation, j.known = observed, true
+	return isNew
 }
 
 func newWatch(w *Watcher, p place) *watch {
@@ -214,4 +238,45 @@ func (w *watch) setFault(ctx context.Context, f fault) {
 	w.watcher.mu.Unlock()
 	klog.FromContext(ctx).Info("Cannot read objects that sequences wait for", "kind", w.kind, "namespace", w.namespace, "why", why)
 	w.watcher.tell(concerned)
+}
+
+// explain says in words why the objects cannot be read, and what a person can do about it.
+func (w *watch) explain(sequence types.NamespacedName) string {
+	name := w.kind.Kind
+	switch w.fault {
+	case notServed:
+		return fmt.Sprintf("the kind %s is not installed in version %s", name, w.kind.GroupVersion())
+	case noWatch:
+		return fmt.Sprintf("objects of the kind %s of %s can be neither listed nor watched", name, w.kind.GroupVersion())
+	case forbidden:
+		return fmt.Sprintf("podsequence-controller may not read %[1]s; create a ClusterRole with the label %[2]s: \"true\" and the rule "+
+			"apiGroups: [%[3]q], resources: [%[4]q], verbs: [get, list, watch]",
+			w.served.resource.GroupResource(), AggregationLabel, w.served.resource.Group, w.served.resource.Resource)
+	case wrongScope:
+		switch {
+		case w.namespace == "":
+			return fmt.Sprintf("the kind %s has namespaces; say in which the object is", name)
+		case sequence.Namespace != "":
+			return fmt.Sprintf("only a ClusterPodSequence may wait for cluster-scoped objects, such as a %s", name)
+		default:
+			return fmt.Sprintf("the kind %s is cluster-scoped; remove the namespace from the reference", name)
+		}
+	}
+	return ""
+}
+
+// judge notes how an object is that sequences may wait for, and returns those for which that is new. The lock is held.
+func (w *watch) judge(name string) sets.Set[types.NamespacedName] {
+	concerned := sets.New[types.NamespacedName]()
+	now := w.watcher.clock.Now()
+	for until, j := range w.wanted[name] {
+		observed := Observation{State: v1alpha1.ObjectNotFound}
+		if found := w.found[name]; found != nil {
+			observed = observe(found, objects.Judge(found, until, w.served.hasStatus, now))
+		}
+		if j.become(observed, now) {
+			concerned = concerned.Union(j.sequences)
+		}
+	}
+	return concerned
 }
