@@ -14,9 +14,8 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"example.com/podsequence/pkg/sequence"
-	"example.com/podsequence/test/harness/passes"
-
 	. "example.com/podsequence/test/harness/builders"
+	"example.com/podsequence/test/harness/passes"
 )
 
 const gate = "podsequence.example.com/sequence-gate"

@@ -12,7 +12,6 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-
 	. "example.com/podsequence/test/harness/builders"
 )
 

@@ -3,11 +3,10 @@ package integration
 import (
 	"testing"
 
+	"github.com/stretchr/testify/require"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/stretchr/testify/require"
 
 	"example.com/podsequence/test/harness/cluster"
 	"example.com/podsequence/test/harness/slow"

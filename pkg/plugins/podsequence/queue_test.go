@@ -30,9 +30,8 @@ import (
 
 	"example.com/podsequence/pkg/podwriter"
 	"example.com/podsequence/pkg/sequence"
-	"example.com/podsequence/test/harness/passes"
-
 	. "example.com/podsequence/test/harness/builders"
+	"example.com/podsequence/test/harness/passes"
 )
 
 const (

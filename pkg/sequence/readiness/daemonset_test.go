@@ -9,8 +9,11 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	featuregatetesting "k8s.io/component-base/featuregate/testing"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/controller/daemon"
+	"k8s.io/kubernetes/pkg/features"
 
 	"example.com/podsequence/pkg/sequence/inventory"
 )
@@ -59,6 +62,8 @@ func dueNodes() map[string]corev1.NodeSpec {
 }
 
 func TestADaemonSetIsDueWhereKubernetesSaysSo(t *testing.T) {
+	// Without it the API server accepts no toleration of a number.
+	featuregatetesting.SetFeatureGateDuringTest(t, utilfeature.DefaultFeatureGate, features.TaintTolerationComparisonOperators, true)
 	due := 0
 	for of, template := range dueTemplates() {
 		set := &appsv1.DaemonSet{Spec: appsv1.DaemonSetSpec{Template: corev1.PodTemplateSpec{Spec: template}}}

@@ -13,10 +13,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	coscheduling "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
 
-	"example.com/podsequence/tools/sandbox/controlplane"
-
 	. "example.com/podsequence/test/harness/builders"
 	"example.com/podsequence/test/harness/cluster"
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 const coschedulingLabel = "scheduling.x-k8s.io/pod-group"

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"example.com/podsequence/manifests"
-
 	. "example.com/podsequence/test/harness/builders"
 	"example.com/podsequence/test/harness/cluster"
 	"example.com/podsequence/tools/sandbox/controlplane"

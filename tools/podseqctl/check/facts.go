@@ -10,8 +10,6 @@ import (
 	"strings"
 	"time"
 
-	appsapi "example.com/podsequence/apis/apps/v1"
-
 	appsv1 "k8s.io/api/apps/v1"
 	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -21,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/version"
 
+	appsapi "example.com/podsequence/apis/apps/v1"
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/tools/podseqctl/snapshot"
 	"example.com/podsequence/tools/podseqctl/text"

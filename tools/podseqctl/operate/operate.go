@@ -11,12 +11,11 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
-
-	corev1 "k8s.io/api/core/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/tools/podseqctl/snapshot"

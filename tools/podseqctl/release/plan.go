@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	appsapi "example.com/podsequence/apis/apps/v1"
-
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -18,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	appsapi "example.com/podsequence/apis/apps/v1"
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/tools/holds"
 )

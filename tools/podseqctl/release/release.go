@@ -8,14 +8,10 @@ import (
 	"strings"
 	"time"
 
-	authorizationv1 "k8s.io/api/authorization/v1"
-
-	authenticationv1 "k8s.io/api/authentication/v1"
-
-	batchv1 "k8s.io/api/batch/v1"
-
 	appsv1 "k8s.io/api/apps/v1"
-
+	authenticationv1 "k8s.io/api/authentication/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"

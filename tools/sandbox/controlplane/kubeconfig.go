@@ -3,10 +3,9 @@ package controlplane
 import (
 	"fmt"
 
-	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
 // contextName names cluster, user and context in the kubeconfigs we write.
