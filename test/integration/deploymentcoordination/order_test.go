@@ -17,6 +17,7 @@ import (
 )
 
 func TestThreeDeploymentsRollOutInOrderOfTheirNames(t *testing.T) {
+	t.Parallel()
 	t.Run("created together, the last first", func(t *testing.T) {
 		s := newStory(t)
 		s.coordinate(s.coordination("shop"))
@@ -90,6 +91,7 @@ func TestTheNextWaitsUntilTheOneBeforeIsRolledOut(t *testing.T) {
 
 // To the second, with a clock of their own, they are in the tests of the decision.
 func TestMinReadySecondsAreRespected(t *testing.T) {
+	t.Parallel()
 	s := newStory(t)
 	const wait = 4
 	s.coordinate(s.coordination("shop", minReady(wait)))

@@ -21,6 +21,7 @@ import (
 
 // A PodSequence starts db before api; a DeploymentCoordination would start api before db.
 func TestAPodSequenceInTheOppositeOrder(t *testing.T) {
+	t.Parallel()
 	t.Run("both Deployments are new", func(t *testing.T) {
 		s := newStory(t)
 		s.Create(s.databaseFirst("order").Obj())
