@@ -18,8 +18,8 @@
 //	inventory     what the API said of pods, workloads and nodes; the table of workload kinds
 //	spec          a PodSequence compiled: groups, predecessors, selectors, problems
 //
-// The type knowledge has everything. What the API server said is in world, which only the apply_ files change. What follows from it
-// is settled once an event is entered.
+// The type knowledge has everything. What the API server said is in world, which only methods named apply, remove and replace change. What follows
+// from it is settled once an event is entered.
 //
 // # Words
 //

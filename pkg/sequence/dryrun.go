@@ -1,12 +1,17 @@
 package sequence
 
 import (
+	"fmt"
 	"slices"
 	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/pkg/sequence/hold"
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/report"
+	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // dryRun is what a sequence would have held in its dry run until it released the groups of the pods.
@@ -78,4 +83,79 @@ func (k *knowledge) wouldHold(p *pod, m membership, closed time.Time) bool {
 		return owner != nil && owner.Kind == inventory.KindDaemonSet
 	}
 	return p.Pin().IsOne() && !k.unplaced.openOnPin(p.Pin(), m)
+}
+
+// Hold is what would keep pods from being scheduled that do not exist yet. The zero value keeps none.
+type Hold struct {
+	// Sequence is the PodSequence that would hold them. When several would, it is the first by namespace and name. If Missing says
+	// so, it does not exist, and has no name if any would do.
+	Sequence types.NamespacedName
+	Missing  spec.Missing
+	// Group names the first group that they wait for, such as: group 1/2 "Database". It is empty when they would wait for nothing but
+	// the end of a suspension.
+	Group string
+	// Groups are the 0-based indices of the groups of that sequence that they wait for and that are under way.
+	Groups []int
+	// Paused are the Deployments of these groups that are paused and lack pods, sorted.
+	Paused []types.NamespacedName
+}
+
+// Held reports whether the pods would be held.
+func (h Hold) Held() bool { return h.Sequence != types.NamespacedName{} }
+
+// String says in words what would hold the pods.
+func (h Hold) String() string {
+	switch {
+	case !h.Held():
+		return ""
+	case h.Missing == spec.NamedMissing:
+		return fmt.Sprintf("%s, which does not exist", report.NameOf(h.Sequence))
+	case h.Missing == spec.AnyMissing:
+		return fmt.Sprintf("namespace %s, which requires a PodSequence that selects them", h.Sequence.Namespace)
+	case h.Group == "":
+		return fmt.Sprintf("%s, which is suspended", report.NameOf(h.Sequence))
+	}
+	return fmt.Sprintf("%s until %s is passed", report.NameOf(h.Sequence), h.Group)
+}
+
+// awaits returns for which groups a planned pod waits in a sequence, apart from those of the pods that are created with it. It waits for
+// none, but is held, in a suspension.
+func (k *knowledge) awaits(p planned, m membership, own spec.GroupSet) (groups spec.GroupSet, held bool) {
+	governed := p.named || k.settings.governs(p.pod, m.sequence)
+	if !governed || k.holdFacts(p.pod, m).Rule() != hold.ByGroup {
+		return 0, false
+	}
+	waits := m.sequence.nodeless.waitsFor(m.group)
+	groups = waits &^ own
+	return groups, waits == 0 || groups != 0
+}
+
+// planned is a pod that is about to be created, such as one of a pod template. It has no name: no group names it.
+type planned struct {
+	*pod
+	// named reports that its label names a sequence: a policy gives the pod our scheduler, or the gate.
+	named bool
+	// missing is a sequence that it will wait for and that does not exist.
+	missing spec.Missing
+}
+
+func (k *knowledge) plan(object *corev1.Pod) planned {
+	p := planned{pod: viewPod(object)}
+	if ns := k.namespaces[object.Namespace]; ns != nil {
+		p.setMemberships(ns.place(p.pod))
+	}
+	p.named = spec.NamedSequence(&p.Labels) != ""
+	join := k.published.existing.join(p.pod, len(p.memberships()) > 0, &k.settings)
+	join.Gated = join.Gated || p.named
+	p.missing = join.Missing()
+	return p
+}
+
+// missingHold is what holds a pod that waits for a sequence that does not exist.
+func (p planned) missingHold() Hold {
+	key := types.NamespacedName{Namespace: p.Namespace}
+	if p.missing == spec.NamedMissing {
+		key.Name = spec.NamedSequence(&p.Labels)
+	}
+	return Hold{Sequence: key, Missing: p.missing}
 }

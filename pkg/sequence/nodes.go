@@ -3,6 +3,8 @@ package sequence
 import (
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"example.com/podsequence/pkg/sequence/inventory"
 )
 
@@ -81,3 +83,112 @@ func (all *nodes) viewOf(name string) *inventory.Node {
 
 // mayExist reports whether there is a node of this name, as far as anybody knows.
 func (all *nodes) mayExist(name string) bool { return !all.listed || all.byName[name] != nil }
+
+// replaceNodes enters all nodes that there are.
+func (k *knowledge) replaceNodes(objects []*corev1.Node, tx *transaction) {
+	present := make(map[string]struct{}, len(objects))
+	for _, object := range objects {
+		present[object.Name] = struct{}{}
+		k.applyNode(object, tx)
+	}
+	for name := range k.nodes.byName {
+		if _, ok := present[name]; !ok {
+			k.removeNode(name, tx)
+		}
+	}
+	if !k.nodes.listed {
+		k.nodes.listed = true
+		for name := range k.nodes.pods {
+			k.recountOnNode(name, tx)
+		}
+	}
+}
+
+func (k *knowledge) applyNode(object *corev1.Node, tx *transaction) {
+	view, old := &node{Node: inventory.ViewNode(object)}, k.nodes.byName[object.Name]
+	if old != nil {
+		if !inventory.Newer(view.ResourceVersion, old.ResourceVersion) {
+			return
+		}
+		if old.Same(&view.Node) && old.SameConditions(&view.Node, k.asksNodes) {
+			old.Renew(&view.Node)
+			return
+		}
+		k.nodes.removeHost(old)
+		tx.pins = append(tx.pins, changedPin{Pin: inventory.Pin{Host: old.Hostname()}})
+	}
+	if view.seenAt = k.now.Truncate(time.Second); old != nil && old.Object.UID == view.Object.UID {
+		view.seenAt = old.seenAt
+	}
+	k.nodes.byName[view.Name] = view
+	k.reportTrouble(old, view, tx)
+	k.workloads.reviewNodeless(old, view, tx)
+	insert(k.nodes.hosts, view.Hostname(), view.Name)
+	for s := range k.perNode {
+		d := s.domainAt(view.Name)
+		if d.node == nil || d.node.Object.UID != view.Object.UID {
+			d.reset()
+		}
+		d.setNode(view, tx)
+		if record := s.nodeRecords[view.Name]; record != nil {
+			d.restoreFromRecord(record)
+		}
+		tx.markDirty(d)
+		d.enterDue()
+	}
+	if old == nil || old.Object.UID != view.Object.UID {
+		k.nodes.changedAs = inventory.Newest(k.nodes.changedAs, view.ResourceVersion)
+		k.recountOnNode(view.Name, tx)
+	}
+	tx.pins = append(tx.pins, changedPin{Pin: inventory.Pin{Host: view.Hostname()}, added: old == nil || old.Hostname() != view.Hostname()})
+}
+
+func (k *knowledge) removeNode(name string, tx *transaction) {
+	n := k.nodes.byName[name]
+	if n == nil {
+		return
+	}
+	delete(k.nodes.byName, name)
+	k.reportTrouble(n, nil, tx)
+	k.workloads.reviewNodeless(n, nil, tx)
+	k.recountOnNode(name, tx)
+	k.nodes.removeHost(n)
+	tx.pins = append(tx.pins, changedPin{Pin: inventory.Pin{Host: n.Hostname()}})
+	for s := range k.perNode {
+		d := s.domains[name]
+		d.setNode(nil, tx)
+		tx.markDirty(d)
+	}
+}
+
+// recountOnNode counts the pods that run on a node anew when the node has come or gone. That does not take back what has ended.
+func (k *knowledge) recountOnNode(node string, tx *transaction) {
+	n := k.nodes.viewOf(node)
+	for _, p := range k.nodes.pods[node] {
+		view := *p.Pod
+		view.FollowNode(n, k.nodes.mayExist(node))
+		same := view.SameOnNode(p.Pod)
+		if p.Pod = &view; !same {
+			p.mark(tx)
+		}
+	}
+}
+
+// reportTrouble makes status say what is wrong with a node now, also of sequences that do not look at nodes otherwise. It does not look
+// at their pods: only at whether some group is not satisfied. Nodes become ready and not ready seldom.
+func (k *knowledge) reportTrouble(before, now *node, tx *transaction) {
+	if sameTrouble(before, now) {
+		return
+	}
+	for _, s := range k.sequences {
+		if s.PerNode {
+			continue // the domain of the node is looked at anyway
+		}
+		for i := range s.groups {
+			if !s.nodeless.looksSatisfied(i) {
+				tx.markDirty(s.nodeless)
+				break
+			}
+		}
+	}
+}

@@ -363,3 +363,85 @@ func (k *knowledge) reportNode(d *domain, sums []report.Group) (node report.Node
 	}
 	return node, true
 }
+
+// A stray pod names a PodSequence of its namespace by its label, and no group of that sequence selects it. Each namespace keeps its stray
+// pods by the name of the sequence, so that what a report costs does not grow with the pods that are members.
+
+// strayPods reports the pods that name the sequence and that none of its groups selects. Whether one does is not known of a spec that
+// cannot be read.
+func (k *knowledge) strayPods(s *sequence) (spec.Problem, bool) {
+	ns := k.namespaces[s.Key.Namespace]
+	if ns == nil || s.Cluster || len(ns.strays[s.Key.Name]) == 0 || s.isUnreadable() {
+		return spec.Problem{}, false
+	}
+	var pods []report.StrayPod
+	for p := range ns.strays[s.Key.Name] {
+		pods = append(pods, report.StrayPodOf(p.Pod))
+	}
+	return report.StrayPods(pods, s.Sequence), true
+}
+
+// decision says what holds the pod.
+func (k *knowledge) decision(p *pod) (d report.Decision) {
+	h := k.holderOf(p)
+	switch h.missing {
+	case spec.NamedMissing:
+		d.Held, d.Reason = true, report.HeldUntilCreated
+		d.Sequence = types.NamespacedName{Namespace: p.Namespace, Name: spec.NamedSequence(&p.Labels)}
+		return d
+	case spec.AnyMissing:
+		d.Held, d.Reason, d.Sequence.Namespace = true, report.HeldUntilSelected, p.Namespace
+		return d
+	}
+	by := h.place
+	if by == nil {
+		return d
+	}
+	s := by.sequence
+	d.Held, d.Sequence, d.Groups, d.Overridden = true, s.Key, len(s.groups), s.Override.Suspend
+	d.Group, d.Title = by.group, s.groups[by.group].Title
+	switch {
+	case h.rule == hold.ByGroup:
+		s.nodeless.describe(&d, k.now)
+	case h.rule == hold.Unsupported:
+		d.Reason, d.SchedulerNames = report.HeldUnsupported, k.settings.SchedulerNames
+	case p.kept != nil:
+		n := k.unplaced.nodeOfPin(p.Pin())
+		if d.Node = p.Pin().Node + p.Pin().Host; n == nil {
+			d.Reason = report.HeldByUnknownNode
+			break
+		}
+		d.Node = n.Name
+		s.describeOn(&d, n, k.now)
+	default:
+		d.Reason = report.HeldUnseen
+	}
+	return d
+}
+
+// Place is the group that one sequence has for a pod.
+type Place struct {
+	Sequence types.NamespacedName
+	Group    int
+	// Governed reports whether the sequence can hold the pod: our scheduler places it, or it carries the gate of the sequence.
+	Governed bool
+	// Decision says whether this sequence holds the pod, whatever other sequences say.
+	Decision report.Decision
+}
+
+// WorkloadPart is what one workload adds to a group that selects its pods.
+type WorkloadPart struct {
+	Kind            inventory.Kind
+	Namespace, Name string
+	// Expected counts the pods that the group expects of the workload, and Ready those of them that are done.
+	Expected, Ready int
+	// Short reports that too few of its pods are done, or that a Job is not complete.
+	Short bool
+	// Unobserved reports that its controller has not seen its newest generation yet.
+	Unobserved bool
+	// Failure says why a Job failed; empty if it did not.
+	Failure string
+}
+
+// Object is what is recorded of an object that a group waits for.
+type Object = readiness.Object
