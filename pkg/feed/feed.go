@@ -54,7 +54,7 @@ import (
 	"example.com/podsequence/internal/reflectors"
 	"example.com/podsequence/pkg/sequence"
 	"example.com/podsequence/pkg/sequence/inventory"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 )
 
 // Feed feeds one engine.
@@ -344,14 +344,14 @@ func (f *Feed) publish(changes sequence.Changes) {
 func (f *Feed) sequenceStore(kind *sequenceKind, logger klog.Logger) *objectStore[*unstructured.Unstructured] {
 	reader := &sequenceReader{kind: kind, logger: logger, unreadable: map[types.NamespacedName]int64{}}
 	apply := func(stored *unstructured.Unstructured) sequence.Changes {
-		return f.engine.ApplySequences([]spec.Stored{reader.read(stored)})
+		return f.engine.ApplySequences([]order.Stored{reader.read(stored)})
 	}
 	remove := func(stored *unstructured.Unstructured) sequence.Changes {
 		delete(reader.unreadable, keyOf(stored))
 		return f.engine.RemoveSequence(keyOf(stored), stored.GetResourceVersion())
 	}
 	replace := func(list []*unstructured.Unstructured, version string) sequence.Changes {
-		all := make([]spec.Stored, len(list))
+		all := make([]order.Stored, len(list))
 		for i, stored := range list {
 			all[i] = reader.read(stored)
 		}
@@ -363,7 +363,7 @@ func (f *Feed) sequenceStore(kind *sequenceKind, logger klog.Logger) *objectStor
 }
 
 // replaceSequences enters all sequences of a kind that there are at a version.
-func (f *Feed) replaceSequences(kind *sequenceKind, all []spec.Stored, version string) sequence.Changes {
+func (f *Feed) replaceSequences(kind *sequenceKind, all []order.Stored, version string) sequence.Changes {
 	kind.listed = true
 	if kind.cluster {
 		return f.engine.ReplaceClusterSequences(all, version)

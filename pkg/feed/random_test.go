@@ -32,7 +32,7 @@ import (
 	"example.com/podsequence/internal/definitions"
 	"example.com/podsequence/pkg/sequence"
 	"example.com/podsequence/pkg/sequence/inventory"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 	. "example.com/podsequence/test/harness/builders"
 )
 
@@ -199,14 +199,14 @@ func (w *randomWorld) write(event watch.EventType, kind string, stored object) {
 	case *corev1.Namespace:
 		w.tell(w.truth.ApplyNamespace(o))
 	case *unstructured.Unstructured:
-		ps := spec.Read(o.Object)
+		ps := order.Read(o.Object)
 		if o.GetNamespace() == "" {
-			ps = spec.ReadCluster(o.Object)
+			ps = order.ReadCluster(o.Object)
 		}
 		if gone {
 			w.tell(w.truth.RemoveSequence(keyOf(o), o.GetResourceVersion()))
 		} else {
-			w.tell(w.truth.ApplySequences([]spec.Stored{ps}))
+			w.tell(w.truth.ApplySequences([]order.Stored{ps}))
 		}
 	}
 }

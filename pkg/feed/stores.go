@@ -11,8 +11,8 @@ import (
 
 	"example.com/podsequence/internal/definitions"
 	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/order"
 	"example.com/podsequence/pkg/sequence/report"
-	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // sequenceKind is PodSequences or ClusterPodSequences, and how they are watched.
@@ -25,11 +25,11 @@ type sequenceKind struct {
 	listed     bool // all are known, or there is no such kind; guarded by Feed.deliver
 }
 
-func (k *sequenceKind) read(stored map[string]any) spec.Stored {
+func (k *sequenceKind) read(stored map[string]any) order.Stored {
 	if k.cluster {
-		return spec.ReadCluster(stored)
+		return order.ReadCluster(stored)
 	}
-	return spec.Read(stored)
+	return order.Read(stored)
 }
 
 // sequenceReader reads the sequences of a kind, and tells the operator of the cluster of those that cannot be read wholly.
@@ -40,7 +40,7 @@ type sequenceReader struct {
 	unreadable map[types.NamespacedName]int64
 }
 
-func (r *sequenceReader) read(stored *unstructured.Unstructured) spec.Stored {
+func (r *sequenceReader) read(stored *unstructured.Unstructured) order.Stored {
 	trimSequence(stored)
 	ps, key := r.kind.read(stored.Object), keyOf(stored)
 	if len(ps.Unreadable) == 0 {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 	. "example.com/podsequence/test/harness/builders"
 )
 
@@ -35,7 +35,7 @@ func TestOfAStoredPodSequenceIsKeptWhenStatusWasWrittenAndWhoOverridesTheSpec(t 
 	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(ps)
 	require.NoError(t, err)
 	trimSequence(&unstructured.Unstructured{Object: content})
-	got := spec.Read(content)
+	got := order.Read(content)
 	got.ManagedFields[0].Time = &written // the same in another zone
 	assert.Equal(t, want, got.PodSequence)
 }

@@ -9,11 +9,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/pkg/sequence/inventory"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 )
 
 // replaceSequences enters all sequences that there are, of PodSequences or of ClusterPodSequences.
-func (k *knowledge) replaceSequences(objects []spec.Stored, cluster bool, tx *transaction) {
+func (k *knowledge) replaceSequences(objects []order.Stored, cluster bool, tx *transaction) {
 	present := make(map[types.NamespacedName]struct{}, len(objects))
 	for _, ps := range objects {
 		key := types.NamespacedName{Namespace: ps.Namespace, Name: ps.Name}
@@ -27,14 +27,14 @@ func (k *knowledge) replaceSequences(objects []spec.Stored, cluster bool, tx *tr
 	}
 }
 
-func (k *knowledge) applySequence(stored spec.Stored, tx *transaction) {
+func (k *knowledge) applySequence(stored order.Stored, tx *transaction) {
 	ps := stored.PodSequence
 	key := types.NamespacedName{Namespace: ps.Namespace, Name: ps.Name}
 	old := k.sequences[key]
 	if old != nil && old.UID == ps.UID && ps.ResourceVersion != "" && !inventory.Newer(ps.ResourceVersion, old.object.ResourceVersion) {
 		return
 	}
-	if old != nil && old.UID == ps.UID && old.Generation == ps.Generation && reflect.DeepEqual(old.Override, spec.ReadOverride(ps, k.now)) {
+	if old != nil && old.UID == ps.UID && old.Generation == ps.Generation && reflect.DeepEqual(old.Override, order.ReadOverride(ps, k.now)) {
 		resumed, records, released := old.resumedAt(), old.nodeRecords, old.firstReleased
 		old.reviewFailures(tx)
 		old.object, old.cluster = ps, stored.Cluster
@@ -56,8 +56,8 @@ func (k *knowledge) applySequence(stored spec.Stored, tx *transaction) {
 }
 
 // compile returns the sequence that is to take the place of old, which may be nil.
-func (k *knowledge) compile(stored spec.Stored, old *sequence) *sequence {
-	compiled := spec.Compile(stored, k.settings.GatePrefixes, k.now).InstalledIn(k.settings.InstallationNamespace)
+func (k *knowledge) compile(stored order.Stored, old *sequence) *sequence {
+	compiled := order.Compile(stored, k.settings.GatePrefixes, k.now).InstalledIn(k.settings.InstallationNamespace)
 	next := newSequence(compiled, stored)
 	k.consents.checkConsent(next, old, k.now)
 	return next

@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 	. "example.com/podsequence/test/harness/builders"
 )
 
@@ -39,7 +39,7 @@ func span(from, to int) []int {
 // graphOf is a sequence of 64 groups with one pod in each.
 func graphOf(dependsOn func(int) []int) *SequenceWrapper {
 	graph := MakeSequence(oracleNamespace, "graph").UID("graph").Mode(v1alpha1.Continuous)
-	for i := range spec.MaxGroups {
+	for i := range order.MaxGroups {
 		group := v1alpha1.PodGroup{Name: "g" + strconv.Itoa(i), Pods: []string{"pod-" + strconv.Itoa(i)}}
 		if groups := dependsOn(i); groups != nil {
 			group.DependsOn = []string{}
@@ -64,10 +64,10 @@ func BenchmarkGraph(b *testing.B) {
 		}
 		graph := graphOf(dependsOn)
 		engine.ApplySequence(graph.DeepCopy())
-		for i := range spec.MaxGroups {
+		for i := range order.MaxGroups {
 			engine.ApplyPod(pod(i, corev1.ConditionTrue))
 		}
-		for _, group := range []int{0, spec.MaxGroups / 2, spec.MaxGroups - 1} {
+		for _, group := range []int{0, order.MaxGroups / 2, order.MaxGroups - 1} {
 			b.Run(fmt.Sprintf("%s/a pod of group %d", shape, group), func(b *testing.B) {
 				b.ReportAllocs()
 				for i := range b.N {
@@ -82,7 +82,7 @@ func BenchmarkGraph(b *testing.B) {
 				version++
 				graph.Generation(int64(2 + i))
 				graph.ResourceVersion = strconv.Itoa(version)
-				graph.Spec.PodGroups[spec.MaxGroups-1].WaitDuration = v1alpha1.Duration([]string{"0s", "1s"}[i%2])
+				graph.Spec.PodGroups[order.MaxGroups-1].WaitDuration = v1alpha1.Duration([]string{"0s", "1s"}[i%2])
 				engine.ApplySequence(graph.DeepCopy())
 			}
 		})

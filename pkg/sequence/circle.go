@@ -10,15 +10,15 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/hold"
+	"example.com/podsequence/pkg/sequence/order"
 	"example.com/podsequence/pkg/sequence/report"
-	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // Circle is a chain of groups each of which lacks pods that another sequence holds until the next group is ready. The last waits for the
 // first, so none of them is ever ready. The zero value is none.
 type Circle struct {
 	// Problem describes it, beginning with the sequence that was asked about.
-	Problem spec.Problem
+	Problem order.Problem
 	// Others are the other sequences that are part of it, sorted.
 	Others []types.NamespacedName
 }
@@ -122,7 +122,7 @@ func circleOf(steps []groupInSequence) Circle {
 	for _, key := range circle.Others {
 		names = append(names, report.NameOf(key))
 	}
-	circle.Problem = spec.Problem{Reason: v1alpha1.ReasonWaitsForItself, Message: fmt.Sprintf(
+	circle.Problem = order.Problem{Reason: v1alpha1.ReasonWaitsForItself, Message: fmt.Sprintf(
 		"%s; change the order of one of these sequences: %s", text, strings.Join(names, ", "))}
 	return circle
 }

@@ -9,7 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 	. "example.com/podsequence/test/harness/builders"
 )
 
@@ -95,7 +95,7 @@ func TestACircleNamesTheGroupsAndSequences(t *testing.T) {
 	engine.ApplyPod(makePod("x", "5").Label("tier", "x").Obj())
 	engine.ApplyPod(makePod("y", "5").Label("tier", "y").Obj())
 	assert.Equal(t, Circle{
-		Problem: spec.Problem{Reason: "WaitsForItself", Message: `it waits for itself: group 1/2 "x" has pods that PodSequence shop/b holds until its ` +
+		Problem: order.Problem{Reason: "WaitsForItself", Message: `it waits for itself: group 1/2 "x" has pods that PodSequence shop/b holds until its ` +
 			`group 1/2 "y" is ready, which has pods that PodSequence shop/a holds until its group 1/2 "x" is ready; ` +
 			`change the order of one of these sequences: this one, PodSequence shop/b`},
 		Others: []types.NamespacedName{keyIn("b")},

@@ -4,9 +4,9 @@ import (
 	"time"
 
 	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/order"
 	"example.com/podsequence/pkg/sequence/progress"
 	"example.com/podsequence/pkg/sequence/readiness"
-	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // groupState counts one group in one domain.
@@ -64,8 +64,8 @@ type member struct {
 // does, because every event is settled before the next one is entered. In a list such a moment is not there to be seen.
 
 // groups returns the groups in which a member counts: its own, and in the cluster all that name it.
-func (at member) groups() spec.GroupSet {
-	set := spec.GroupSet(1) << at.group
+func (at member) groups() order.GroupSet {
+	set := order.GroupSet(1) << at.group
 	if s := at.domain.sequence; !s.PerNode {
 		for _, i := range s.Names(at.pod.Namespace)[at.pod.Name] {
 			set.Add(i)

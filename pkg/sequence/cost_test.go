@@ -9,8 +9,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/order"
 	"example.com/podsequence/pkg/sequence/report"
-	"example.com/podsequence/pkg/sequence/spec"
 	. "example.com/podsequence/test/harness/builders"
 )
 
@@ -89,7 +89,7 @@ func TestOtherWordsOfAnObjectAreNoWorkForNodes(t *testing.T) {
 	require.Len(t, engine.sequences[shopKey].domains, nodes+1)
 	evaluated := func(ps *v1alpha1.PodSequence) (domains int) {
 		engine.settleAt(ps.ResourceVersion, func(tx *transaction) {
-			engine.applySequence(spec.Stored{PodSequence: ps}, tx)
+			engine.applySequence(order.Stored{PodSequence: ps}, tx)
 			domains = len(tx.dirtyDomains)
 		})
 		return domains

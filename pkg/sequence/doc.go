@@ -8,7 +8,7 @@
 // # Floors
 //
 // Each package below has one job. Imports run down only, which the linter checks. Callers of the Engine speak in the words of report,
-// inventory and spec. The rules, which are all other packages, they do not know.
+// inventory and order. The rules, which are all other packages, they do not know.
 //
 //	sequence      the Engine: transactions, domains, what is published
 //	report        status, messages and problems from what the engine has worked out
@@ -16,7 +16,7 @@
 //	readiness     whether a group is satisfied, since when, and what is missing: one file a rule
 //	hold          whether a sequence holds a pod, and what a suspension releases
 //	inventory     what the API said of pods, workloads and nodes; the table of workload kinds
-//	spec          a PodSequence compiled: groups, predecessors, selectors, problems
+//	order         a PodSequence compiled: groups, predecessors, selectors, problems
 //
 // The type knowledge has everything. What the API server said is in world, which only methods named apply, remove and replace change. What follows
 // from it is settled once an event is entered.

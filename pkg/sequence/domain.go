@@ -8,18 +8,18 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/order"
 	"example.com/podsequence/pkg/sequence/progress"
 	"example.com/podsequence/pkg/sequence/readiness"
 	"example.com/podsequence/pkg/sequence/report"
-	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // standing is how far a sequence is in one domain. A node is open to a group if the sequence has released the group there.
 type standing struct {
 	// passed are the groups that nothing waits for any more.
-	passed spec.GroupSet
+	passed order.GroupSet
 	// released are the groups whose pods may be scheduled there.
-	released spec.GroupSet
+	released order.GroupSet
 	// known reports that the node is known. On one that is not known nothing is open.
 	known bool
 }
@@ -47,9 +47,9 @@ type publishedDomain struct {
 	standing
 	node *node // nil in the cluster, and while the node is not known
 	// ripe are the groups whose pass is to be recorded.
-	ripe spec.GroupSet
+	ripe order.GroupSet
 	// failed are the groups under way of which members failed.
-	failed spec.GroupSet
+	failed order.GroupSet
 	// lost is when a group was last lost, see lastLost.
 	lost inventory.Timestamp
 	// unpublished marks the domains of a sequence that is new, or new in this form.
@@ -183,7 +183,7 @@ func (d *domain) groupState(group int) *groupState {
 
 // markCompleted marks for re-evaluation the groups that are complete now and were not before, as far as they are not satisfied. It reports
 // whether there are any.
-func (d *domain) markCompleted(before spec.GroupSet) (any bool) {
+func (d *domain) markCompleted(before order.GroupSet) (any bool) {
 	for i := range (d.Completed &^ before).All() {
 		if !d.looksSatisfied(i) {
 			d.groupState(i)
@@ -203,7 +203,7 @@ func (d *domain) reset() {
 }
 
 // inheritProgress takes over what the domain of an earlier spec of the same object came to, as far as groups are defined the same.
-func (d *domain) inheritProgress(old *domain, same spec.Same) {
+func (d *domain) inheritProgress(old *domain, same order.Same) {
 	s := d.sequence
 	remembers := s.PerNode || s.DryRunRequested && old.sequence.DryRunRequested // elsewhere status does
 	if !s.Continuous && !old.sequence.Continuous && remembers {
@@ -321,7 +321,7 @@ func (d *domain) describe(decision *report.Decision, now time.Time) {
 }
 
 // waitsFor returns the groups that members of a group wait for, as far as they are under way: not those that wait themselves.
-func (d *domain) waitsFor(group int) spec.GroupSet {
+func (d *domain) waitsFor(group int) order.GroupSet {
 	return d.sequence.groups[group].Awaited & d.Current()
 }
 
@@ -392,7 +392,7 @@ func (d *domain) evaluateGroup(state *groupState, now time.Time) {
 	}
 	if since.FirstLook {
 		since.Recorded, since.IsRecorded = d.recordedSince(state.group)
-		since.RecordedAt = spec.WrittenAt(d.sequence.object)
+		since.RecordedAt = order.WrittenAt(d.sequence.object)
 	}
 	state.enough = state.enough && since.Before && since.Satisfied && need.Required == state.required
 	pods := time.Time{}
@@ -575,7 +575,7 @@ func (d *domain) heldFor(group int, namespace string) (held int) {
 }
 
 // open returns the groups to which the node with this standing is open.
-func (s standing) open() spec.GroupSet {
+func (s standing) open() order.GroupSet {
 	if !s.known {
 		return 0
 	}

@@ -10,8 +10,8 @@ import (
 
 	"example.com/podsequence/pkg/sequence/hold"
 	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/order"
 	"example.com/podsequence/pkg/sequence/report"
-	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // dryRun is what a sequence would have held in its dry run until it released the groups of the pods.
@@ -90,7 +90,7 @@ type Hold struct {
 	// Sequence is the PodSequence that would hold them. When several would, it is the first by namespace and name. If Missing says
 	// so, it does not exist, and has no name if any would do.
 	Sequence types.NamespacedName
-	Missing  spec.Missing
+	Missing  order.Missing
 	// Group names the first group that they wait for, such as: group 1/2 "Database". It is empty when they would wait for nothing but
 	// the end of a suspension.
 	Group string
@@ -108,9 +108,9 @@ func (h Hold) String() string {
 	switch {
 	case !h.Held():
 		return ""
-	case h.Missing == spec.NamedMissing:
+	case h.Missing == order.NamedMissing:
 		return fmt.Sprintf("%s, which does not exist", report.NameOf(h.Sequence))
-	case h.Missing == spec.AnyMissing:
+	case h.Missing == order.AnyMissing:
 		return fmt.Sprintf("namespace %s, which requires a PodSequence that selects them", h.Sequence.Namespace)
 	case h.Group == "":
 		return fmt.Sprintf("%s, which is suspended", report.NameOf(h.Sequence))
@@ -120,7 +120,7 @@ func (h Hold) String() string {
 
 // awaits returns for which groups a planned pod waits in a sequence, apart from those of the pods that are created with it. It waits for
 // none, but is held, in a suspension.
-func (k *knowledge) awaits(p planned, m membership, own spec.GroupSet) (groups spec.GroupSet, held bool) {
+func (k *knowledge) awaits(p planned, m membership, own order.GroupSet) (groups order.GroupSet, held bool) {
 	governed := p.named || k.settings.governs(p.pod, m.sequence)
 	if !governed || k.holdFacts(p.pod, m).Rule() != hold.ByGroup {
 		return 0, false
@@ -136,7 +136,7 @@ type planned struct {
 	// named reports that its label names a sequence: a policy gives the pod our scheduler, or the gate.
 	named bool
 	// missing is a sequence that it will wait for and that does not exist.
-	missing spec.Missing
+	missing order.Missing
 }
 
 func (k *knowledge) plan(object *corev1.Pod) planned {
@@ -144,7 +144,7 @@ func (k *knowledge) plan(object *corev1.Pod) planned {
 	if ns := k.namespaces[object.Namespace]; ns != nil {
 		p.setMemberships(ns.place(p.pod))
 	}
-	p.named = spec.NamedSequence(&p.Labels) != ""
+	p.named = order.NamedSequence(&p.Labels) != ""
 	join := k.published.existing.join(p.pod, len(p.memberships()) > 0, &k.settings)
 	join.Gated = join.Gated || p.named
 	p.missing = join.Missing()
@@ -154,8 +154,8 @@ func (k *knowledge) plan(object *corev1.Pod) planned {
 // missingHold is what holds a pod that waits for a sequence that does not exist.
 func (p planned) missingHold() Hold {
 	key := types.NamespacedName{Namespace: p.Namespace}
-	if p.missing == spec.NamedMissing {
-		key.Name = spec.NamedSequence(&p.Labels)
+	if p.missing == order.NamedMissing {
+		key.Name = order.NamedSequence(&p.Labels)
 	}
 	return Hold{Sequence: key, Missing: p.missing}
 }

@@ -14,8 +14,8 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/order"
 	"example.com/podsequence/pkg/sequence/report"
-	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // Engine takes in what the API server says of PodSequences, pods, nodes and the workloads that make pods, event by event, and
@@ -74,17 +74,17 @@ func (e *Engine) ReplacePods(objects []*corev1.Pod, version string) Changes {
 }
 
 // ApplySequence tells the engine of a PodSequence that was added or changed, and of what cannot be read of it.
-func (e *Engine) ApplySequence(ps *v1alpha1.PodSequence, unreadable ...spec.Unreadable) Changes {
-	return e.ApplySequences([]spec.Stored{{PodSequence: ps, Unreadable: unreadable}})
+func (e *Engine) ApplySequence(ps *v1alpha1.PodSequence, unreadable ...order.Unreadable) Changes {
+	return e.ApplySequences([]order.Stored{{PodSequence: ps, Unreadable: unreadable}})
 }
 
 // ApplyClusterSequence tells the engine of a ClusterPodSequence that was added or changed, and of what cannot be read of it.
-func (e *Engine) ApplyClusterSequence(cluster *v1alpha1.ClusterPodSequence, unreadable ...spec.Unreadable) Changes {
-	return e.ApplySequences([]spec.Stored{spec.OfCluster(cluster, unreadable...)})
+func (e *Engine) ApplyClusterSequence(cluster *v1alpha1.ClusterPodSequence, unreadable ...order.Unreadable) Changes {
+	return e.ApplySequences([]order.Stored{order.OfCluster(cluster, unreadable...)})
 }
 
 // ApplySequences tells the engine of several PodSequences and ClusterPodSequences in one step.
-func (e *Engine) ApplySequences(objects []spec.Stored) Changes {
+func (e *Engine) ApplySequences(objects []order.Stored) Changes {
 	version := ""
 	for _, ps := range objects {
 		version = inventory.Newest(version, ps.ResourceVersion)
@@ -97,7 +97,7 @@ func (e *Engine) ApplySequences(objects []spec.Stored) Changes {
 }
 
 // Recorded tells the engine of a sequence whose passes were recorded. One that the engine does not know is gone.
-func (e *Engine) Recorded(stored spec.Stored) Changes {
+func (e *Engine) Recorded(stored order.Stored) Changes {
 	return e.settleAt(stored.ResourceVersion, func(tx *transaction) {
 		if s := e.sequences[types.NamespacedName{Namespace: stored.Namespace, Name: stored.Name}]; s != nil && s.UID == stored.UID {
 			e.applySequence(stored, tx)
@@ -111,12 +111,12 @@ func (e *Engine) RemoveSequence(key types.NamespacedName, version string) Change
 }
 
 // ReplaceSequences tells the engine of all PodSequences that there are at a version. It does not touch ClusterPodSequences.
-func (e *Engine) ReplaceSequences(objects []spec.Stored, version string) Changes {
+func (e *Engine) ReplaceSequences(objects []order.Stored, version string) Changes {
 	return e.settleAt(version, func(tx *transaction) { e.replaceSequences(objects, false, tx) })
 }
 
 // ReplaceClusterSequences tells the engine of all ClusterPodSequences that there are at a version. It does not touch PodSequences.
-func (e *Engine) ReplaceClusterSequences(objects []spec.Stored, version string) Changes {
+func (e *Engine) ReplaceClusterSequences(objects []order.Stored, version string) Changes {
 	return e.settleAt(version, func(tx *transaction) { e.replaceSequences(objects, true, tx) })
 }
 
@@ -223,7 +223,7 @@ func (e *Engine) KindInstalled(installed bool) Changes {
 		if e.published.existing.uninstalled.Swap(!installed) == installed {
 			for name := range e.namespaces {
 				for _, p := range e.namespaces.pods(name) {
-					if !p.Bound() && (spec.NamedSequence(&p.Labels) != "" || e.published.existing.requires(name)) {
+					if !p.Bound() && (order.NamedSequence(&p.Labels) != "" || e.published.existing.requires(name)) {
 						tx.dirtyPods = append(tx.dirtyPods, p)
 					}
 				}
@@ -380,7 +380,7 @@ func (e *Engine) Stray(object *corev1.Pod) string {
 	defer e.mu.RUnlock()
 
 	p, _ := e.find(object)
-	name := spec.NamedSequence(&p.Labels)
+	name := order.NamedSequence(&p.Labels)
 	s := e.sequences[types.NamespacedName{Namespace: p.Namespace, Name: name}]
 	if name == "" || s == nil || s.refused() || s.isUnreadable() || !p.isStray(name) {
 		return ""
@@ -544,10 +544,10 @@ func (e *Engine) WouldHold(objects ...*corev1.Pod) Hold {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 
-	pods, own := make([]planned, 0, len(objects)), map[*sequence]spec.GroupSet{}
+	pods, own := make([]planned, 0, len(objects)), map[*sequence]order.GroupSet{}
 	for _, object := range objects {
 		p := e.plan(object)
-		if p.missing != spec.NothingMissing {
+		if p.missing != order.NothingMissing {
 			return p.missingHold()
 		}
 		for _, m := range p.memberships() {
@@ -558,7 +558,7 @@ func (e *Engine) WouldHold(objects ...*corev1.Pod) Hold {
 		pods = append(pods, p)
 	}
 	var holding *sequence
-	var waits spec.GroupSet
+	var waits order.GroupSet
 	for _, p := range pods {
 		for _, m := range p.memberships() {
 			groups, held := e.awaits(p, m, own[m.sequence])

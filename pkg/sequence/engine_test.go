@@ -13,8 +13,8 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/order"
 	"example.com/podsequence/pkg/sequence/report"
-	"example.com/podsequence/pkg/sequence/spec"
 	. "example.com/podsequence/test/harness/builders"
 )
 
@@ -205,7 +205,7 @@ func TestEverything(t *testing.T) {
 		makePod("one", "1").Obj(), makePod("two", "2").Obj(), makePod("plain", "3").Obj(),
 		makePod("bound", "4").Node("n").Obj(),
 	}, "")
-	engine.ReplaceSequences([]spec.Stored{{PodSequence: shop().Obj()}}, "")
+	engine.ReplaceSequences([]order.Stored{{PodSequence: shop().Obj()}}, "")
 
 	all := engine.Everything()
 	var released []string
@@ -227,7 +227,7 @@ func TestUngovernedPods(t *testing.T) {
 	require.Len(t, report.Problems, 2)
 	assert.Equal(t, []string{"two"}, report.OutOfOrder.Pods, "a pod of the first group is never too early")
 	assert.Equal(t, v1alpha1.ReasonStartedOutOfOrder, report.Problems[0].Reason, "the order is broken already")
-	assert.Equal(t, spec.Problem{
+	assert.Equal(t, order.Problem{
 		Reason:  v1alpha1.ReasonUngovernedPods,
 		Message: "two cannot be held: set schedulerName to podsequence-scheduler, or add the scheduling gate podsequence.example.com/sequence-gate, in the pod template",
 	}, report.Problems[1])
@@ -281,7 +281,7 @@ func TestLiftPatchNamesTheUIDAndOnlyTheseGates(t *testing.T) {
 func TestStatusTimes(t *testing.T) {
 	created := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	now := created.Add(time.Minute)
-	hash := spec.Compile(spec.Stored{PodSequence: shop().Obj()}, nil, time.Time{}).Groups[0].Hash
+	hash := order.Compile(order.Stored{PodSequence: shop().Obj()}, nil, time.Time{}).Groups[0].Hash
 	tests := map[string]struct {
 		readyAt       time.Time // zero: the group is not ready, but a pod of the next one is bound
 		before        v1alpha1.GroupStatus

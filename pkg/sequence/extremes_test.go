@@ -19,8 +19,8 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/internal/podgroups"
+	"example.com/podsequence/pkg/sequence/order"
 	"example.com/podsequence/pkg/sequence/report"
-	"example.com/podsequence/pkg/sequence/spec"
 	. "example.com/podsequence/test/harness/builders"
 )
 
@@ -172,7 +172,7 @@ func (x extremist) sequence(name string, scope v1alpha1.Scope) *v1alpha1.PodSequ
 	ps := w.Obj()
 	ps.Spec.Scope, ps.Generation = scope, one(x, extremes64)
 	ps.Status.ObservedGeneration, ps.Status.CurrentIndex = one(x, extremes64), maybe(x, extremes32)
-	compiled := spec.Compile(spec.Stored{PodSequence: ps}, nil, time.Time{})
+	compiled := order.Compile(order.Stored{PodSequence: ps}, nil, time.Time{})
 	for i := range ps.Spec.PodGroups {
 		ps.Status.Groups = append(ps.Status.Groups, v1alpha1.GroupStatus{
 			Hash: compiled.Groups[i].Hash, Expected: one(x, extremes32), Ready: one(x, extremes32),

@@ -15,9 +15,9 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/order"
 	"example.com/podsequence/pkg/sequence/readiness"
 	"example.com/podsequence/pkg/sequence/report"
-	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // A Job or a pod without a controller that failed keeps its group from being satisfied also when it is deleted: by its time to live, by
@@ -273,8 +273,8 @@ func (s *sequence) failedMembers(i int) []v1alpha1.Failure {
 }
 
 // failedGroups returns the groups under way that will not be satisfied unless somebody acts, because members failed, or that are too late.
-func (d *domain) failedGroups() spec.GroupSet {
-	failed := spec.GroupSet(0)
+func (d *domain) failedGroups() order.GroupSet {
+	failed := order.GroupSet(0)
 	for i := range d.Current().All() {
 		state, tooLate := d.peek(i), !d.sequence.groups[i].ContinueOnTimeout && d.timedOut(i, d.sequence.knowledge.now)
 		if !state.satisfied && (tooLate || state.sums.Failed > 0 || len(d.failedJobs(i)) > 0) {
@@ -285,7 +285,7 @@ func (d *domain) failedGroups() spec.GroupSet {
 }
 
 // failureOfMembers says which members of a group failed, and how to replace them; nil if none did.
-func (d *domain) failureOfMembers(i int) *spec.Problem {
+func (d *domain) failureOfMembers(i int) *order.Problem {
 	if d.peek(i).sums.Failed > 0 {
 		return ptr.To(report.PodFailed(d.where(i), d.failedPods(i)))
 	}

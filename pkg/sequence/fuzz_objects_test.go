@@ -12,7 +12,7 @@ import (
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"example.com/podsequence/pkg/sequence/inventory"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 	. "example.com/podsequence/test/harness/builders"
 )
 
@@ -51,13 +51,13 @@ func FuzzStoredSequences(f *testing.F) {
 			return
 		}
 		stored["metadata"] = storedMeta("fuzzed")
-		read := spec.Read
+		read := order.Read
 		if cluster {
-			read = spec.ReadCluster
+			read = order.ReadCluster
 			delete(stored["metadata"].(map[string]any), "namespace")
 		}
 		e := fuzzEngine()
-		e.ApplySequences([]spec.Stored{read(stored)})
+		e.ApplySequences([]order.Stored{read(stored)})
 		askEverything(t, e)
 	})
 }

@@ -13,7 +13,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/inventory"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 	. "example.com/podsequence/test/harness/builders"
 )
 
@@ -281,9 +281,9 @@ func volumesStatus(state v1alpha1.ObjectState) v1alpha1.PodSequenceStatus {
 	}}}}}
 }
 
-func (g *growingCluster) allAcross() (all []spec.Stored) {
+func (g *growingCluster) allAcross() (all []order.Stored) {
 	for _, name := range drivers() {
-		all = append(all, spec.OfCluster(g.across(name)))
+		all = append(all, order.OfCluster(g.across(name)))
 	}
 	return all
 }
@@ -303,16 +303,16 @@ func (g *growingCluster) ofPlatform(i int) *v1alpha1.PodSequence {
 	return w.Obj()
 }
 
-func (g *growingCluster) ofTeams() (all []spec.Stored) {
+func (g *growingCluster) ofTeams() (all []order.Stored) {
 	for i := range g.teams {
-		all = append(all, spec.Stored{PodSequence: g.ofTeam(i)})
+		all = append(all, order.Stored{PodSequence: g.ofTeam(i)})
 	}
 	return all
 }
 
-func (g *growingCluster) ofPlatforms() (all []spec.Stored) {
+func (g *growingCluster) ofPlatforms() (all []order.Stored) {
 	for i := range g.platforms {
-		all = append(all, spec.Stored{PodSequence: g.ofPlatform(i)})
+		all = append(all, order.Stored{PodSequence: g.ofPlatform(i)})
 	}
 	return all
 }

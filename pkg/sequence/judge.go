@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"example.com/podsequence/pkg/sequence/hold"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 )
 
 // verdict is what the engine says of a pod without a node. The one that is published is kept; what an event reports of pods is
@@ -28,7 +28,7 @@ type reason struct {
 	// and 0 if it does not ask for one, or waits for no group.
 	group int8
 	// missing is a sequence that it waits for and that does not exist; the rest is zero then.
-	missing spec.Missing
+	missing order.Missing
 }
 
 // judge works out the verdict on a pod without a node.
@@ -36,7 +36,7 @@ func (k *knowledge) judge(p *pod) verdict {
 	v := verdict{needs: p.needs(), opened: p.opened}
 	h := k.holderOf(p)
 	switch {
-	case h.missing != spec.NothingMissing:
+	case h.missing != order.NothingMissing:
 		v.held, v.reason = true, reason{missing: h.missing}
 	case h.place != nil:
 		v.held, v.reason = true, k.unplaced.reasonOf(p, h.place)
@@ -66,7 +66,7 @@ func (k *knowledge) holdFacts(p *pod, m membership) hold.Facts {
 // holder is what holds a pod. The zero value is nothing.
 type holder struct {
 	// missing is a sequence that the pod waits for and that does not exist. The rest is zero then.
-	missing spec.Missing
+	missing order.Missing
 	// place is the pod's place in the sequence that holds it, the first by namespace and name; nil if none does. rule is how.
 	place *membership
 	rule  hold.Rule
@@ -74,7 +74,7 @@ type holder struct {
 
 // holderOf works out what holds a pod.
 func (k *knowledge) holderOf(p *pod) holder {
-	if missing := k.published.existing.missing(p, &k.settings); missing != spec.NothingMissing {
+	if missing := k.published.existing.missing(p, &k.settings); missing != order.NothingMissing {
 		return holder{missing: missing}
 	}
 	h := holder{}

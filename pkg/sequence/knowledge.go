@@ -10,8 +10,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/order"
 	"example.com/podsequence/pkg/sequence/progress"
-	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // knowledge is what the API server last said, and what follows from it. The Engine's lock sees to it that one event at a time changes it,
@@ -82,7 +82,7 @@ func (k *knowledge) nextWake() time.Time {
 }
 
 // addMembers makes a sequence known to a namespace, and enters the pods and workloads there that belong to it. affected gets the pods.
-func (k *knowledge) addMembers(s *sequence, name string, groups spec.GroupSet, affected map[*pod]struct{}, tx *transaction) {
+func (k *knowledge) addMembers(s *sequence, name string, groups order.GroupSet, affected map[*pod]struct{}, tx *transaction) {
 	k.namespaces.enter(s, name, groups, tx)
 	for w := range k.workloads.byNamespace[name] {
 		k.placeIn(w, s, false, tx)
@@ -211,7 +211,7 @@ func (k *knowledge) placeWorkload(w *workload, completed bool, tx *transaction) 
 // markNamingDirty marks for re-evaluation the pods that name a sequence which came or went.
 func (k *knowledge) markNamingDirty(key types.NamespacedName, tx *transaction) {
 	for _, p := range k.namespaces.pods(key.Namespace) {
-		if !p.Bound() && spec.NamedSequence(&p.Labels) == key.Name {
+		if !p.Bound() && order.NamedSequence(&p.Labels) == key.Name {
 			tx.dirtyPods = append(tx.dirtyPods, p)
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/inventory"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 )
 
 // namespaces are those that have pods or that sequences reach, by name.
@@ -24,7 +24,7 @@ type namespace struct {
 	strays map[string]map[*pod]struct{}
 	// sequences are all of them, also those that have no members, with the groups that may have some here. matchCost is what it
 	// costs to match a pod with them.
-	sequences map[*sequence]spec.GroupSet
+	sequences map[*sequence]order.GroupSet
 	matchCost int
 }
 
@@ -56,7 +56,7 @@ func (n *namespace) place(p *pod) (memberships []membership) {
 
 // reviewStray enters the pod among the stray pods of its namespace, or takes it out.
 func (n *namespace) reviewStray(p *pod, tx *transaction) {
-	name := spec.NamedSequence(&p.Labels)
+	name := order.NamedSequence(&p.Labels)
 	if name == "" {
 		return
 	}
@@ -77,7 +77,7 @@ func (n *namespace) forgetStray(p *pod, tx *transaction) {
 	if len(n.strays) == 0 {
 		return
 	}
-	name := spec.NamedSequence(&p.Labels)
+	name := order.NamedSequence(&p.Labels)
 	if _, was := n.strays[name][p]; was {
 		remove(n.strays, name, p)
 		tx.noteStray(types.NamespacedName{Namespace: p.Namespace, Name: name})
@@ -98,7 +98,7 @@ func (all namespaces) ensure(name string) *namespace {
 		ns = &namespace{
 			pods:      map[string]*pod{},
 			strays:    map[string]map[*pod]struct{}{},
-			sequences: map[*sequence]spec.GroupSet{},
+			sequences: map[*sequence]order.GroupSet{},
 		}
 		all[name] = ns
 	}
@@ -106,7 +106,7 @@ func (all namespaces) ensure(name string) *namespace {
 }
 
 // enter makes the sequence known to a namespace. Pods and workloads come later.
-func (all namespaces) enter(s *sequence, name string, groups spec.GroupSet, tx *transaction) {
+func (all namespaces) enter(s *sequence, name string, groups order.GroupSet, tx *transaction) {
 	ns := all.ensure(name)
 	s.groupsByNamespace[name], ns.sequences[s] = groups, groups
 	ns.matchCost += s.MatchCost()
@@ -128,7 +128,7 @@ func (all namespaces) leave(s *sequence, name string, tx *transaction) {
 // counts as if the sequence was gone.
 
 // refusal says why the target namespace of a sequence does not allow it; empty if it does.
-func (c *consents) refusal(s *spec.Sequence) string {
+func (c *consents) refusal(s *order.Sequence) string {
 	list, exists := c.facts[s.Namespace]
 	return s.Refusal(list.text, exists)
 }
@@ -159,8 +159,8 @@ func refusedByStatus(s *sequence) bool {
 // that sequence nothing.
 
 // groupsOf returns the groups of the sequence that may have members, by namespace, as far as the engine knows of namespaces.
-func (c *consents) groupsOf(s *sequence) map[string]spec.GroupSet {
-	all := map[string]spec.GroupSet{}
+func (c *consents) groupsOf(s *sequence) map[string]order.GroupSet {
+	all := map[string]order.GroupSet{}
 	add := func(name string) {
 		if groups := c.groupsIn(s, name); groups != 0 {
 			all[name] = groups
@@ -178,7 +178,7 @@ func (c *consents) groupsOf(s *sequence) map[string]spec.GroupSet {
 }
 
 // groupsIn returns the groups of the sequence that may have members in a namespace.
-func (c *consents) groupsIn(s *sequence, name string) spec.GroupSet {
+func (c *consents) groupsIn(s *sequence, name string) order.GroupSet {
 	facts, exists := c.facts[name]
 	return s.GroupsIn(name, facts.labels, exists)
 }
@@ -205,7 +205,7 @@ func (k *knowledge) applyNamespace(object *corev1.Namespace, tx *transaction) {
 	text := object.Annotations[v1alpha1.AllowSequencesFromAnnotation]
 	going := object.DeletionTimestamp != nil
 	k.consents.facts[object.Name] = namespaceFacts{text, object.Labels, object.ResourceVersion, going}
-	if k.published.existing.setNamespace(object.Name, spec.RequiresSequence(object.Annotations)) {
+	if k.published.existing.setNamespace(object.Name, order.RequiresSequence(object.Annotations)) {
 		k.markUnselectedDirty(object.Name, tx)
 	}
 	if before.going != going {
@@ -262,7 +262,7 @@ func (k *knowledge) updateGroupsIn(name string, tx *transaction) {
 }
 
 // changeGroupsIn changes which groups of a sequence have members in a namespace.
-func (k *knowledge) changeGroupsIn(s *sequence, name string, groups spec.GroupSet, tx *transaction) {
+func (k *knowledge) changeGroupsIn(s *sequence, name string, groups order.GroupSet, tx *transaction) {
 	before := s.groupsByNamespace[name]
 	s.outOfOrder.from = k.now.Truncate(time.Second)
 	s.outOfOrder.checks = false // of namespaces that it comes to reach later it checks no pods

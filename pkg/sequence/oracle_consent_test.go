@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 )
 
 // To the oracle a sequence without consent does not exist, and one that gets it is made then.
@@ -63,7 +63,7 @@ func (c *comparison) checkConsent() error {
 		if !ok || report.Refused != want {
 			return fmt.Errorf("%s: there is a report is %t, refused is %t, want %t", ps.Name, ok, report.Refused, want)
 		}
-		told := slices.ContainsFunc(report.Problems, func(p spec.Problem) bool { return p.Reason == v1alpha1.ReasonNamespaceNotAllowed })
+		told := slices.ContainsFunc(report.Problems, func(p order.Problem) bool { return p.Reason == v1alpha1.ReasonNamespaceNotAllowed })
 		if told != want {
 			return fmt.Errorf("%s: refused is %t, and its problems are %v", ps.Name, want, report.Problems)
 		}

@@ -15,7 +15,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/inventory"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 )
 
 type verb string
@@ -74,11 +74,11 @@ type toldEngine interface {
 	ApplyNamespace(object *corev1.Namespace) Changes
 	RemoveNamespace(object *corev1.Namespace) Changes
 	ReplaceNamespaces(objects []*corev1.Namespace, version string) Changes
-	ApplySequence(ps *v1alpha1.PodSequence, unreadable ...spec.Unreadable) Changes
-	ApplyClusterSequence(cluster *v1alpha1.ClusterPodSequence, unreadable ...spec.Unreadable) Changes
-	ReplaceClusterSequences(objects []spec.Stored, version string) Changes
+	ApplySequence(ps *v1alpha1.PodSequence, unreadable ...order.Unreadable) Changes
+	ApplyClusterSequence(cluster *v1alpha1.ClusterPodSequence, unreadable ...order.Unreadable) Changes
+	ReplaceClusterSequences(objects []order.Stored, version string) Changes
 	RemoveSequence(key types.NamespacedName, version string) Changes
-	ReplaceSequences(objects []spec.Stored, version string) Changes
+	ReplaceSequences(objects []order.Stored, version string) Changes
 	ApplyWorkload(object metav1.Object) Changes
 	RemoveWorkload(object metav1.Object) Changes
 	ReplaceWorkloads(kind inventory.Kind, objects []metav1.Object, version string) Changes
@@ -134,15 +134,15 @@ func (e event) replaceInEngine(engine toldEngine) Changes {
 	case "Namespace":
 		return engine.ReplaceNamespaces(typed[*corev1.Namespace](e.objects), e.asOf)
 	case "PodSequence":
-		var stored []spec.Stored
+		var stored []order.Stored
 		for _, ps := range typed[*v1alpha1.PodSequence](e.objects) {
-			stored = append(stored, spec.Stored{PodSequence: ps})
+			stored = append(stored, order.Stored{PodSequence: ps})
 		}
 		return engine.ReplaceSequences(stored, e.asOf)
 	case "ClusterPodSequence":
-		var stored []spec.Stored
+		var stored []order.Stored
 		for _, cluster := range typed[*v1alpha1.ClusterPodSequence](e.objects) {
-			stored = append(stored, spec.OfCluster(cluster))
+			stored = append(stored, order.OfCluster(cluster))
 		}
 		return engine.ReplaceClusterSequences(stored, e.asOf)
 	}

@@ -15,9 +15,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/order"
 	"example.com/podsequence/pkg/sequence/progress"
 	"example.com/podsequence/pkg/sequence/report"
-	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // A decision is a function of what the API says now, recorded status included, and of the time. So after every event an
@@ -299,7 +299,7 @@ func withoutTimes(report report.Report) report.Report {
 	report.Resumed = false // status says it from the next time on that it is written
 	report.DryRun = nil    // what would have been held, and how long, is noted by who sees it
 	report.Ungoverned = nil
-	report.Problems = slices.DeleteFunc(slices.Clone(report.Problems), func(p spec.Problem) bool {
+	report.Problems = slices.DeleteFunc(slices.Clone(report.Problems), func(p order.Problem) bool {
 		return p.Reason == v1alpha1.ReasonUngovernedPods // that a gate was lifted is noted by who sees it, too
 	})
 	if len(report.Problems) == 0 {

@@ -7,8 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"example.com/podsequence/pkg/sequence/order"
 	"example.com/podsequence/pkg/sequence/report"
-	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // strays are the pods with the label of a sequence of their namespace that no group of it selects. What ended, is going, or runs beside the
@@ -30,8 +30,8 @@ func asksFor(p *corev1.Pod, v *view) bool {
 
 // checkStrays compares whether a sequence tells of stray pods. One that does not make sense, or may hold nothing, tells of that instead.
 func (c *comparison) checkStrays(v *view, r report.Report) error {
-	at := slices.IndexFunc(r.Problems, func(p spec.Problem) bool { return p.Reason == "StrayPods" })
-	if r.Refused || slices.ContainsFunc(r.Problems, func(p spec.Problem) bool { return p.Reason == "InvalidSpec" }) {
+	at := slices.IndexFunc(r.Problems, func(p order.Problem) bool { return p.Reason == "StrayPods" })
+	if r.Refused || slices.ContainsFunc(r.Problems, func(p order.Problem) bool { return p.Reason == "InvalidSpec" }) {
 		if at >= 0 {
 			return fmt.Errorf("%s: tells of stray pods, and cannot know", v.Name)
 		}

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/order"
 	"example.com/podsequence/pkg/sequence/report"
-	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // outOfOrder are the members that started out of order.
@@ -93,7 +93,7 @@ func (k *knowledge) beginOrderChecks(s, old *sequence, pods map[*pod]struct{}, t
 			k.queueOrderCheck(p, s, tx)
 		}
 	case s.object.Status.StartedOutOfOrder != nil:
-		names, written := s.object.Status.StartedOutOfOrder.Pods, spec.WrittenAt(s.object)
+		names, written := s.object.Status.StartedOutOfOrder.Pods, order.WrittenAt(s.object)
 		for p := range pods {
 			isNamesake := !written.IsZero() && p.BoundAt.Time().After(written)
 			if m, is := p.membershipIn(s); is && k.mayHaveStartedEarly(p, m) && slices.Contains(names, s.nameOf(p)) && !isNamesake {
@@ -155,7 +155,7 @@ func (k *knowledge) reportOutOfOrder(s *sequence) *report.OutOfOrder {
 	if len(s.outOfOrder.pods) == 0 {
 		return nil
 	}
-	r, missing, owners, ready := &report.OutOfOrder{}, ^spec.GroupSet(0), map[*workload]struct{}{}, map[*groupState]time.Time{}
+	r, missing, owners, ready := &report.OutOfOrder{}, ^order.GroupSet(0), map[*workload]struct{}{}, map[*groupState]time.Time{}
 	for p := range s.outOfOrder.pods {
 		name := s.nameOf(p)
 		m, _ := p.membershipIn(s)

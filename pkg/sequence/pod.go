@@ -13,8 +13,8 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/hold"
 	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/order"
 	"example.com/podsequence/pkg/sequence/report"
-	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // pod is a pod, and what it is to the engine. What it points to is shared: with other pods, and with who reads what is published.
@@ -48,8 +48,8 @@ type membership struct {
 }
 
 // lacking returns the groups that are not ready and that members of the group wait for.
-func (m membership) lacking() spec.GroupSet {
-	d, lacking := m.sequence.nodeless, spec.GroupSet(0)
+func (m membership) lacking() order.GroupSet {
+	d, lacking := m.sequence.nodeless, order.GroupSet(0)
 	for i := range d.waitsFor(m.group).All() {
 		if !d.looksSatisfied(i) {
 			lacking.Add(i)
@@ -61,8 +61,8 @@ func (m membership) lacking() spec.GroupSet {
 // notPassedAtBinding returns the groups that the pod waits for and that were not passed when it was bound, as their pods and the node
 // themselves say. Nothing says which groups are for a node that is not known: there no group counts as not passed. ready remembers when the
 // pods of groups turned ready, for the next question.
-func (m membership) notPassedAtBinding(p *pod, now time.Time, ready map[*groupState]time.Time) spec.GroupSet {
-	d, missing := m.sequence.domainOf(p), spec.GroupSet(0)
+func (m membership) notPassedAtBinding(p *pod, now time.Time, ready map[*groupState]time.Time) order.GroupSet {
+	d, missing := m.sequence.domainOf(p), order.GroupSet(0)
 	if d.isNode() && d.node == nil {
 		return missing
 	}
@@ -231,7 +231,7 @@ func (p *pod) membershipIn(s *sequence) (membership, bool) {
 
 // isGatedFor reports whether the pod carries the gate of the sequence, or the gate that it was given because it names a PodSequence.
 func (p *pod) isGatedFor(s *sequence) bool {
-	return p.HasGate(s.Gate) || (spec.NamedSequence(&p.Labels) != "" && p.HasGate(v1alpha1.DefaultSchedulingGateName))
+	return p.HasGate(s.Gate) || (order.NamedSequence(&p.Labels) != "" && p.HasGate(v1alpha1.DefaultSchedulingGateName))
 }
 
 // isOrdered reports whether any of these sequences is more than a dry run.

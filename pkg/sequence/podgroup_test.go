@@ -8,12 +8,12 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/internal/podgroups"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 )
 
 // Pods say themselves to which PodGroup they belong. What the PodGroup asks for is not looked at: it need not exist.
 func TestAGangThatIsSplitOverGroupsIsReported(t *testing.T) {
-	split := []spec.Problem{{
+	split := []order.Problem{{
 		Reason: v1alpha1.ReasonGangSplit,
 		Message: "PodGroup gang has pods in several groups: its pods are scheduled together, so these groups wait for each other; " +
 			"put all its pods into one group",
@@ -26,7 +26,7 @@ func TestAGangThatIsSplitOverGroupsIsReported(t *testing.T) {
 	} {
 		t.Run(string(kind), func(t *testing.T) {
 			engine := newEngine()
-			problems := func() []spec.Problem {
+			problems := func() []order.Problem {
 				report, _ := engine.Report(shopKey)
 				return report.Problems
 			}

@@ -12,7 +12,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/inventory"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 )
 
 // published is what can be read without waiting for an event.
@@ -37,7 +37,7 @@ type publishedPod struct {
 
 // publishedNamespace holds the sequences of a namespace, if a pod can be matched with them in a short time.
 type publishedNamespace struct {
-	sequences map[*sequence]spec.GroupSet
+	sequences map[*sequence]order.GroupSet
 	tooMany   bool
 }
 
@@ -124,12 +124,12 @@ func (p *published) reaches(namespace string) bool {
 }
 
 // join returns what decides whether a pod waits for a sequence that does not exist. selected reports whether it has memberships.
-func (x *existing) join(p *pod, selected bool, set *settings) spec.Join {
-	if x.uninstalled.Load() || spec.IsOwn(set.InstallationNamespace, p.Namespace, &p.Labels) {
-		return spec.Join{}
+func (x *existing) join(p *pod, selected bool, set *settings) order.Join {
+	if x.uninstalled.Load() || order.IsOwn(set.InstallationNamespace, p.Namespace, &p.Labels) {
+		return order.Join{}
 	}
-	j := spec.Join{
-		Ours: set.isOurs(p), Gated: set.hasLiftableGate(p), Named: spec.NamedSequence(&p.Labels),
+	j := order.Join{
+		Ours: set.isOurs(p), Gated: set.hasLiftableGate(p), Named: order.NamedSequence(&p.Labels),
 		Required: x.requires(p.Namespace), Selected: selected, Unordered: p.IsUnordered(),
 	}
 	if j.Named != "" {
@@ -139,7 +139,7 @@ func (x *existing) join(p *pod, selected bool, set *settings) spec.Join {
 }
 
 // missing is what the pod waits for because it does not exist.
-func (x *existing) missing(p *pod, set *settings) spec.Missing {
+func (x *existing) missing(p *pod, set *settings) order.Missing {
 	return x.join(p, len(p.memberships()) > 0, set).Missing()
 }
 
@@ -215,13 +215,13 @@ func (p *published) matchUnseen(object *corev1.Pod, set *settings) (memberships 
 		return p.matchSequences(object, set)
 	}
 	view := viewPod(object)
-	if p.existing.join(view, true, set).Missing() != spec.NothingMissing {
+	if p.existing.join(view, true, set).Missing() != order.NothingMissing {
 		return nil, false
 	}
 	before, _ := p.namespaces.Load(object.Namespace)
 	memberships, released = p.matchSequences(object, set)
 	// Once more: a sequence that was deleted meanwhile may have been the one.
-	if !released || p.existing.join(view, len(memberships) > 0, set).Missing() != spec.NothingMissing {
+	if !released || p.existing.join(view, len(memberships) > 0, set).Missing() != order.NothingMissing {
 		return nil, false
 	}
 	// If it was created again since, the pod was matched without it. It is among the sequences of its namespace before it is found.

@@ -12,7 +12,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/inventory"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 )
 
 // recording is an engine whose passes are recorded at once, as the API server keeps them: nobody reads status back otherwise. What an event
@@ -101,7 +101,7 @@ func (a recording) withPasses(uid types.UID, status *v1alpha1.PodSequenceStatus)
 	status.Passes = maps.Clone(a.passes[uid])
 }
 
-func (a recording) stored(stored spec.Stored) spec.Stored {
+func (a recording) stored(stored order.Stored) order.Stored {
 	if len(a.passes[stored.UID])+len(stored.Status.Passes) == 0 {
 		return stored
 	}
@@ -176,19 +176,19 @@ func (a recording) ReplacePods(objects []*corev1.Pod, version string) Changes {
 	return a.record(a.Engine.ReplacePods(objects, version))
 }
 
-func (a recording) ApplySequence(ps *v1alpha1.PodSequence, unreadable ...spec.Unreadable) Changes {
-	return a.told(a.Engine.ApplySequence(a.stored(spec.Stored{PodSequence: ps}).PodSequence, unreadable...))
+func (a recording) ApplySequence(ps *v1alpha1.PodSequence, unreadable ...order.Unreadable) Changes {
+	return a.told(a.Engine.ApplySequence(a.stored(order.Stored{PodSequence: ps}).PodSequence, unreadable...))
 }
 
-func (a recording) ApplyClusterSequence(cluster *v1alpha1.ClusterPodSequence, unreadable ...spec.Unreadable) Changes {
-	return a.told(a.Engine.ApplyClusterSequence(a.stored(spec.OfCluster(cluster)).Cluster, unreadable...))
+func (a recording) ApplyClusterSequence(cluster *v1alpha1.ClusterPodSequence, unreadable ...order.Unreadable) Changes {
+	return a.told(a.Engine.ApplyClusterSequence(a.stored(order.OfCluster(cluster)).Cluster, unreadable...))
 }
 
-func (a recording) ApplySequences(objects []spec.Stored) Changes {
+func (a recording) ApplySequences(objects []order.Stored) Changes {
 	return a.told(a.Engine.ApplySequences(a.storedAll(objects)))
 }
 
-func (a recording) ReplaceClusterSequences(objects []spec.Stored, version string) Changes {
+func (a recording) ReplaceClusterSequences(objects []order.Stored, version string) Changes {
 	return a.told(a.Engine.ReplaceClusterSequences(a.storedAll(objects), version))
 }
 
@@ -196,12 +196,12 @@ func (a recording) RemoveSequence(key types.NamespacedName, version string) Chan
 	return a.told(a.Engine.RemoveSequence(key, version))
 }
 
-func (a recording) ReplaceSequences(objects []spec.Stored, version string) Changes {
+func (a recording) ReplaceSequences(objects []order.Stored, version string) Changes {
 	return a.told(a.Engine.ReplaceSequences(a.storedAll(objects), version))
 }
 
-func (a recording) storedAll(objects []spec.Stored) []spec.Stored {
-	all := make([]spec.Stored, len(objects))
+func (a recording) storedAll(objects []order.Stored) []order.Stored {
+	all := make([]order.Stored, len(objects))
 	for i, each := range objects {
 		all[i] = a.stored(each)
 	}

@@ -13,9 +13,9 @@ import (
 
 	"example.com/podsequence/pkg/sequence/hold"
 	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/order"
 	"example.com/podsequence/pkg/sequence/readiness"
 	"example.com/podsequence/pkg/sequence/report"
-	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // Report describes the sequence with this key, if there is one.
@@ -118,7 +118,7 @@ func (d *domain) report(i int, now time.Time) report.Group {
 }
 
 // failure is why the group will not be satisfied unless somebody acts.
-func (d *domain) failure(i int, now time.Time) *spec.Problem {
+func (d *domain) failure(i int, now time.Time) *order.Problem {
 	g := d.sequence.groups[i]
 	if d.looksSatisfied(i) || g.Skip {
 		return nil
@@ -135,9 +135,9 @@ func (d *domain) failure(i int, now time.Time) *spec.Problem {
 }
 
 // problems are those that pods bring about.
-func (k *knowledge) problems(s *sequence) []spec.Problem {
-	var problems []spec.Problem
-	for _, find := range []func(*sequence) (spec.Problem, bool){
+func (k *knowledge) problems(s *sequence) []order.Problem {
+	var problems []order.Problem
+	for _, find := range []func(*sequence) (order.Problem, bool){
 		k.settings.unsupportedPods, (*sequence).splitPodGroups, k.outdatedPods, (*sequence).unreadableObjects, k.strayPods, (*sequence).starvedByQuota,
 	} {
 		if p, ok := find(s); ok {
@@ -166,7 +166,7 @@ func (d *domain) passedByTimeout(i int, now time.Time) bool {
 }
 
 // outdatedPods reports pods of an older revision that are not ready and that nobody replaces.
-func (k *knowledge) outdatedPods(s *sequence) (spec.Problem, bool) {
+func (k *knowledge) outdatedPods(s *sequence) (order.Problem, bool) {
 	var pods []string
 	for _, d := range s.domains {
 		for _, state := range d.groupStates {
@@ -181,7 +181,7 @@ func (k *knowledge) outdatedPods(s *sequence) (spec.Problem, bool) {
 		}
 	}
 	if len(pods) == 0 {
-		return spec.Problem{}, false
+		return order.Problem{}, false
 	}
 	return report.OutdatedPods(pods), true
 }
@@ -277,7 +277,7 @@ func troubles(of map[string]*node) string {
 
 // reportNodes describes the nodes that take part, and sums them up.
 func (k *knowledge) reportNodes(s *sequence, r *report.Report) {
-	released := hold.Released(spec.Before(len(s.groups)), s.releasedAtFirst(), s.Suspended, s.refused())
+	released := hold.Released(order.Before(len(s.groups)), s.releasedAtFirst(), s.Suspended, s.refused())
 	for i, g := range s.groups {
 		r.Groups[i] = report.Group{
 			Title: g.Title, ContinueOnTimeout: g.ContinueOnTimeout, Timeout: g.Timeout, Hash: g.Hash, Satisfied: true, Members: []string{}, Skipped: g.Skip,
@@ -369,10 +369,10 @@ func (k *knowledge) reportNode(d *domain, sums []report.Group) (node report.Node
 
 // strayPods reports the pods that name the sequence and that none of its groups selects. Whether one does is not known of a spec that
 // cannot be read.
-func (k *knowledge) strayPods(s *sequence) (spec.Problem, bool) {
+func (k *knowledge) strayPods(s *sequence) (order.Problem, bool) {
 	ns := k.namespaces[s.Key.Namespace]
 	if ns == nil || s.Cluster || len(ns.strays[s.Key.Name]) == 0 || s.isUnreadable() {
-		return spec.Problem{}, false
+		return order.Problem{}, false
 	}
 	var pods []report.StrayPod
 	for p := range ns.strays[s.Key.Name] {
@@ -385,11 +385,11 @@ func (k *knowledge) strayPods(s *sequence) (spec.Problem, bool) {
 func (k *knowledge) decision(p *pod) (d report.Decision) {
 	h := k.holderOf(p)
 	switch h.missing {
-	case spec.NamedMissing:
+	case order.NamedMissing:
 		d.Held, d.Reason = true, report.HeldUntilCreated
-		d.Sequence = types.NamespacedName{Namespace: p.Namespace, Name: spec.NamedSequence(&p.Labels)}
+		d.Sequence = types.NamespacedName{Namespace: p.Namespace, Name: order.NamedSequence(&p.Labels)}
 		return d
-	case spec.AnyMissing:
+	case order.AnyMissing:
 		d.Held, d.Reason, d.Sequence.Namespace = true, report.HeldUntilSelected, p.Namespace
 		return d
 	}

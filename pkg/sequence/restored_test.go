@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 )
 
 // A backup tool may restore the status of a sequence. Velero writes it some time after it has created the object.
@@ -45,7 +45,7 @@ func TestAStatusCountsForTheObjectThatItDescribes(t *testing.T) {
 			restored.ResourceVersion, restored.Status = "3", status
 			stored, err := runtime.DefaultUnstructuredConverter.ToUnstructured(restored)
 			require.NoError(t, err)
-			engine.ApplySequences([]spec.Stored{spec.Read(stored)})
+			engine.ApplySequences([]order.Stored{order.Read(stored)})
 
 			assert.Equal(t, !test.want, engine.Decide(makePod("two", "1").Obj()).Held)
 			report, ok := engine.Report(shopKey)

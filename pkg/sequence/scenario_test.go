@@ -18,7 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 	"example.com/podsequence/test/harness/conditions"
 )
 
@@ -248,10 +248,10 @@ func (s *scenario) tellSequence(name string) Changes {
 }
 
 // stored is a sequence of either kind.
-func (s *scenario) stored(name string) spec.Stored {
+func (s *scenario) stored(name string) order.Stored {
 	ps, groups := s.sequences[name], s.clusters[name]
 	if groups == nil {
-		return spec.Stored{PodSequence: ps}
+		return order.Stored{PodSequence: ps}
 	}
 	cluster := &v1alpha1.ClusterPodSequence{ObjectMeta: ps.ObjectMeta, Status: ps.Status}
 	cluster.Spec.Scope, cluster.Spec.EnforcementMode, cluster.Spec.Suspend = ps.Spec.Scope, ps.Spec.EnforcementMode, ps.Spec.Suspend
@@ -261,7 +261,7 @@ func (s *scenario) stored(name string) spec.Stored {
 		group.PodGroup = g
 		cluster.Spec.PodGroups = append(cluster.Spec.PodGroups, group)
 	}
-	return spec.OfCluster(cluster)
+	return order.OfCluster(cluster)
 }
 
 // tell is who is told of events.

@@ -15,15 +15,15 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/internal/podgroups"
 	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/order"
 	"example.com/podsequence/pkg/sequence/progress"
 	"example.com/podsequence/pkg/sequence/readiness"
 	"example.com/podsequence/pkg/sequence/report"
-	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // sequence is a PodSequence or a ClusterPodSequence, and how far it has come.
 type sequence struct {
-	*spec.Sequence
+	*order.Sequence
 	groups []*group
 
 	// created is when it began to count: when it was created, or, if that was later, when its target namespace allowed it.
@@ -36,7 +36,7 @@ type sequence struct {
 	// cluster is the same as a ClusterPodSequence; nil for a PodSequence.
 	cluster *v1alpha1.ClusterPodSequence
 	// unreadable is what cannot be read of it.
-	unreadable []spec.Unreadable
+	unreadable []order.Unreadable
 	// overrideEnd is when its annotations end to count.
 	overrideEnd progress.Alarm[*sequence]
 
@@ -46,7 +46,7 @@ type sequence struct {
 	// nodeless is the domain with the empty name; nil until the sequence is registered.
 	nodeless *domain
 	// groupsByNamespace maps the namespaces where some of the groups may have members to those groups.
-	groupsByNamespace map[string]spec.GroupSet
+	groupsByNamespace map[string]order.GroupSet
 	// domainsMu guards which domains there are and what they published against those who read without the engine's lock. It is the
 	// innermost lock, and held for a look at one domain, or at all of them when OpenNodes are looked at anew.
 	domainsMu sync.RWMutex
@@ -59,7 +59,7 @@ type sequence struct {
 	// opens counts what may have changed to which of its groups some node is open, see Placement.Open.
 	opens atomic.Uint64
 	// untried are the groups of which pods were not tried when a node opened to them, and retry is when they are: see tryOn.
-	untried spec.GroupSet
+	untried order.GroupSet
 	retry   progress.Alarm[*sequence]
 	// firstReleased reports that the first group had been released, so that being suspended does not hold it.
 	firstReleased bool
@@ -87,7 +87,7 @@ type sequence struct {
 
 // group is one pod group, and what the engine knows of it wherever it is.
 type group struct {
-	*spec.Group
+	*order.Group
 
 	watchedSince time.Time // since when the engine watches it, defined as it is
 	editedAt     time.Time // when an edit gave it this definition; zero if none did that the engine saw
@@ -110,7 +110,7 @@ type group struct {
 }
 
 // markGroupsIn marks for re-evaluation the groups that have members in a namespace from now on, or have none there any more.
-func (s *sequence) markGroupsIn(before, after spec.GroupSet, tx *transaction) {
+func (s *sequence) markGroupsIn(before, after order.GroupSet, tx *transaction) {
 	for _, d := range s.domains {
 		for _, state := range d.groupStates {
 			if before.Has(state.group) != after.Has(state.group) {
@@ -122,8 +122,8 @@ func (s *sequence) markGroupsIn(before, after spec.GroupSet, tx *transaction) {
 }
 
 // stored returns the object of the sequence.
-func (s *sequence) stored() spec.Stored {
-	return spec.Stored{PodSequence: s.object, Cluster: s.cluster, Unreadable: s.unreadable}
+func (s *sequence) stored() order.Stored {
+	return order.Stored{PodSequence: s.object, Cluster: s.cluster, Unreadable: s.unreadable}
 }
 
 // restoreFromStatus takes from status what cannot be seen in the world any more.
@@ -212,7 +212,7 @@ func (s *sequence) noteChangesSinceStatus(now time.Time) {
 	if !s.Suspended && (suspended.Status == metav1.ConditionTrue || unseen > 1) {
 		s.resumedSeen = now
 	}
-	changed := spec.GroupSet(0) // groups that are skipped now and were not, or the other way round
+	changed := order.GroupSet(0) // groups that are skipped now and were not, or the other way round
 	for i, g := range s.groups {
 		record := s.record(i)
 		if record.Hash == "" || g.Predecessors&changed != 0 {
@@ -225,11 +225,11 @@ func (s *sequence) noteChangesSinceStatus(now time.Time) {
 }
 
 // newSequence returns a sequence that has not come anywhere yet.
-func newSequence(compiled *spec.Sequence, stored spec.Stored) *sequence {
+func newSequence(compiled *order.Sequence, stored order.Stored) *sequence {
 	s := &sequence{
 		Sequence: compiled, groups: make([]*group, len(compiled.Groups)), object: stored.PodSequence, cluster: stored.Cluster,
 		unreadable: stored.Unreadable, created: stored.CreationTimestamp.Time,
-		ended: sets.Set[types.UID]{}, domains: map[string]*domain{}, groupsByNamespace: map[string]spec.GroupSet{},
+		ended: sets.Set[types.UID]{}, domains: map[string]*domain{}, groupsByNamespace: map[string]order.GroupSet{},
 	}
 	places, onlyPlaces := make([]membership, len(s.groups)), make([][]membership, len(s.groups))
 	for i, g := range compiled.Groups {
@@ -255,9 +255,9 @@ func (s *sequence) isOpen(name string, group int) bool {
 }
 
 // releasedAtFirst returns the groups that had been released as soon as there was the sequence, so that a suspension does not hold them.
-func (s *sequence) releasedAtFirst() spec.GroupSet {
+func (s *sequence) releasedAtFirst() order.GroupSet {
 	if s.firstReleased {
-		return spec.Before(1)
+		return order.Before(1)
 	}
 	return 0
 }
@@ -302,7 +302,7 @@ func (s *sequence) domainOf(p *pod) *domain {
 
 // markObjects marks for re-evaluation the groups of whose objects something else is recorded than was. If they are satisfied before and
 // after, the new times show whether they were not meanwhile.
-func (s *sequence) markObjects(changed spec.GroupSet, tx *transaction) {
+func (s *sequence) markObjects(changed order.GroupSet, tx *transaction) {
 	if changed == 0 {
 		return
 	}
@@ -334,7 +334,7 @@ func (s *sequence) beginDryRun(old *sequence) {
 // recorded than was, and not only in other words, which an object may have each second: only the report of the sequence has these. old is the sequence itself, or what it takes the place of; nil if there is none.
 //
 // An object that is Satisfied without a time is so since the engine first saw that.
-func (s *sequence) readObjects(old *sequence, now time.Time) (changed spec.GroupSet) {
+func (s *sequence) readObjects(old *sequence, now time.Time) (changed order.GroupSet) {
 	if !slices.ContainsFunc(s.groups, func(g *group) bool { return len(g.Objects) > 0 }) {
 		return 0
 	}
@@ -346,7 +346,7 @@ func (s *sequence) readObjects(old *sequence, now time.Time) (changed spec.Group
 			}
 		}
 	}
-	records := spec.ObjectRecords(&s.object.Status)
+	records := order.ObjectRecords(&s.object.Status)
 	for i, g := range s.groups {
 		g.objects = make(readiness.Objects, len(g.Objects))
 		for j, reference := range g.Objects {
@@ -381,7 +381,7 @@ func readObject(reference v1alpha1.ObjectReference, record *v1alpha1.ObjectStatu
 }
 
 // unreadableObjects reports the objects that podsequence-controller cannot read, and that a group waits for which is not passed.
-func (s *sequence) unreadableObjects() (problem spec.Problem, ok bool) {
+func (s *sequence) unreadableObjects() (problem order.Problem, ok bool) {
 	group, unreadable := 0, readiness.Objects(nil)
 	for i, g := range s.groups {
 		if g.Skip || (!s.PerNode && s.nodeless.Passed.Has(i)) {
@@ -398,7 +398,7 @@ func (s *sequence) unreadableObjects() (problem spec.Problem, ok bool) {
 		}
 	}
 	if len(unreadable) == 0 {
-		return spec.Problem{}, false
+		return order.Problem{}, false
 	}
 	return report.UnreadableObjects(s.where(group), unreadable[0], len(unreadable)-1), true
 }
@@ -409,8 +409,8 @@ func (s *sequence) canCheckOrder() bool { return !s.DryRunRequested && !s.refuse
 // splitPodGroups reports the PodGroups that have pods in several groups, as these pods say themselves. The scheduler of Kubernetes places
 // all pods of a PodGroup together, and Coscheduling as many as the PodGroup asks for, which is not looked at. The pods of later groups are
 // held until the earlier groups are ready, so none of them would start.
-func (s *sequence) splitPodGroups() (spec.Problem, bool) {
-	groups := map[podgroups.Reference]spec.GroupSet{}
+func (s *sequence) splitPodGroups() (order.Problem, bool) {
+	groups := map[podgroups.Reference]order.GroupSet{}
 	for _, d := range s.domains {
 		for _, state := range d.groupStates {
 			for p := range state.members {
@@ -460,7 +460,7 @@ func (s *sequence) differsOn(object *corev1.Node, group int) (differs int, any b
 // starvedByQuota reports a group under way whose workload a ResourceQuota refuses pods, while pods of later groups use that quota up: pods
 // count in a quota when they are created, and those that are held keep what they count. So the groups wait for each other. Deployments,
 // ReplicaSets and ReplicationControllers say that pods were refused, and other workloads do not.
-func (s *sequence) starvedByQuota() (spec.Problem, bool) {
+func (s *sequence) starvedByQuota() (order.Problem, bool) {
 	d := s.nodeless
 	for i := range d.Current().All() {
 		if d.looksSatisfied(i) {
@@ -477,19 +477,19 @@ func (s *sequence) starvedByQuota() (spec.Problem, bool) {
 			return report.StarvedByQuota(d.where(i), first, s.Cluster, d.heldFor(i, first.Namespace)), true
 		}
 	}
-	return spec.Problem{}, false
+	return order.Problem{}, false
 }
 
 // problems are those of the spec, after the refusal of the target namespace.
-func (s *sequence) problems() []spec.Problem {
+func (s *sequence) problems() []order.Problem {
 	if s.refused() {
-		return slices.Insert(slices.Clone(s.Problems), 0, spec.Problem{Reason: v1alpha1.ReasonNamespaceNotAllowed, Message: s.refusal})
+		return slices.Insert(slices.Clone(s.Problems), 0, order.Problem{Reason: v1alpha1.ReasonNamespaceNotAllowed, Message: s.refusal})
 	}
 	return slices.Clone(s.Problems)
 }
 
 // place is the pod's membership in the sequence, and whether it has one. groups are those of its namespace.
-func (s *sequence) place(p *pod, groups spec.GroupSet) (membership, bool) {
+func (s *sequence) place(p *pod, groups order.GroupSet) (membership, bool) {
 	if p.Terminating {
 		return membership{}, false
 	}
@@ -547,11 +547,11 @@ func (s *sequence) resumedAt() time.Time {
 func (g *group) requirement() inventory.Requirement { return readiness.RequirementOf(g.Group) }
 
 func (s *sequence) isUnreadable() bool {
-	return slices.ContainsFunc(s.Problems, func(p spec.Problem) bool { return p.Reason == v1alpha1.ReasonInvalidSpec })
+	return slices.ContainsFunc(s.Problems, func(p order.Problem) bool { return p.Reason == v1alpha1.ReasonInvalidSpec })
 }
 
 // pausedIn returns the Deployments that are paused and of which groups lack pods, sorted.
-func (s *sequence) pausedIn(groups spec.GroupSet) []types.NamespacedName {
+func (s *sequence) pausedIn(groups order.GroupSet) []types.NamespacedName {
 	var paused []types.NamespacedName
 	for i := range groups.All() {
 		for demand := range s.groups[i].demands {

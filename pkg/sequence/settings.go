@@ -12,9 +12,9 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/hold"
 	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/order"
 	"example.com/podsequence/pkg/sequence/readiness"
 	"example.com/podsequence/pkg/sequence/report"
-	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // DefaultUnprobedReadySeconds is the default of both programs for Config.UnprobedReady, and MaxUnprobedReadySeconds the most that they take.
@@ -29,7 +29,7 @@ type Config struct {
 	SchedulerNames []string
 	// GatePrefixes are the beginnings of gate names that may be lifted.
 	GatePrefixes []string
-	// InstallationNamespace is where PodSequence itself runs; empty if that is not known. See spec.IsSelectable and spec.IsOwn.
+	// InstallationNamespace is where PodSequence itself runs; empty if that is not known. See order.IsSelectable and order.IsOwn.
 	InstallationNamespace string
 	// UnprobedReady is how long a pod without a readiness probe must have been Ready without a break before it counts as ready; 0 if
 	// it counts at once.
@@ -56,12 +56,12 @@ func (set *settings) governs(p *pod, s *sequence) bool { return set.isOurs(p) ||
 
 // IsOwn reports whether the pod belongs to PodSequence itself: nothing holds it.
 func (c *Config) IsOwn(pod *corev1.Pod) bool {
-	return spec.IsOwn(c.InstallationNamespace, pod.Namespace, labels.Set(pod.Labels))
+	return order.IsOwn(c.InstallationNamespace, pod.Namespace, labels.Set(pod.Labels))
 }
 
 // IsSelectable reports whether a namespaceSelector may select the namespace, if its labels match.
 func (c *Config) IsSelectable(namespace string) bool {
-	return spec.IsSelectable(c.InstallationNamespace, namespace)
+	return order.IsSelectable(c.InstallationNamespace, namespace)
 }
 
 // liftable returns the gates of a pod that may be lifted when nothing holds it: those of its sequences, and, of a pod that names a
@@ -71,11 +71,11 @@ func (set *settings) liftable(p *inventory.Pod, memberships []membership) []stri
 	if len(p.Gates()) == 0 {
 		return nil
 	}
-	isOwn := spec.IsOwn(set.InstallationNamespace, p.Namespace, &p.Labels) || p.IsUnordered()
-	isNamed := spec.NamedSequence(&p.Labels) != ""
+	isOwn := order.IsOwn(set.InstallationNamespace, p.Namespace, &p.Labels) || p.IsUnordered()
+	isNamed := order.NamedSequence(&p.Labels) != ""
 	var lift []string
 	for _, gate := range p.Gates() {
-		allowed := (isOwn || (isNamed && gate == v1alpha1.DefaultSchedulingGateName)) && spec.IsGateAllowed(gate, set.GatePrefixes)
+		allowed := (isOwn || (isNamed && gate == v1alpha1.DefaultSchedulingGateName)) && order.IsGateAllowed(gate, set.GatePrefixes)
 		if allowed || isLiftedBy(gate, memberships) {
 			lift = append(lift, gate)
 		}
@@ -85,7 +85,7 @@ func (set *settings) liftable(p *inventory.Pod, memberships []membership) []stri
 
 // hasLiftableGate reports whether the pod carries a gate that a sequence may lift.
 func (set *settings) hasLiftableGate(p *pod) bool {
-	return slices.ContainsFunc(p.Gates(), func(gate string) bool { return spec.IsGateAllowed(gate, set.GatePrefixes) })
+	return slices.ContainsFunc(p.Gates(), func(gate string) bool { return order.IsGateAllowed(gate, set.GatePrefixes) })
 }
 
 // needs returns the pod's places that keep it from some nodes, sorted by sequence.
@@ -120,7 +120,7 @@ func isLiftedBy(gate string, memberships []membership) bool {
 
 // MinReady returns how long a pod must have been Ready without a break before it counts as ready in a group; 0 if it counts at once.
 func (c *Config) MinReady(pod *corev1.Pod, group *v1alpha1.PodGroup) time.Duration {
-	facts, g := inventory.ViewPod(pod), spec.Group{Required: group.RequiredStatus, Condition: group.RequiredCondition}
+	facts, g := inventory.ViewPod(pod), order.Group{Required: group.RequiredStatus, Condition: group.RequiredCondition}
 	if group.MinReadySeconds != nil {
 		minReady := time.Duration(*group.MinReadySeconds) * time.Second
 		g.MinReady = &minReady
@@ -171,7 +171,7 @@ func (set *settings) ungoverned(s *sequence, outOfOrder bool) (names []string) {
 // template says so; or, where no scheduler is ours, its label, for which pods are given the gate. Of any other pod nobody knows, and it
 // counts until its group need not wait. Mirror pods are left out: nothing in them or their files would make anybody hold them.
 func (set *settings) isUnheld(p *pod, s *sequence, reached bool) bool {
-	labelled := len(set.SchedulerNames) == 0 && spec.NamedSequence(&p.Labels) != ""
+	labelled := len(set.SchedulerNames) == 0 && order.NamedSequence(&p.Labels) != ""
 	wasHeld := (p.GateLifted || labelled) && (reached || p.Bound())
 	if wasHeld || p.Mirror || p.IsReplaced() || (reached && p.Succeeded) || set.governs(p, s) {
 		return false
@@ -185,9 +185,9 @@ func (set *settings) isUnheld(p *pod, s *sequence, reached bool) bool {
 }
 
 // unsupportedPods reports gated pods that no scheduler of ours can place on a node in order.
-func (set *settings) unsupportedPods(s *sequence) (spec.Problem, bool) {
+func (set *settings) unsupportedPods(s *sequence) (order.Problem, bool) {
 	if !s.PerNode {
-		return spec.Problem{}, false
+		return order.Problem{}, false
 	}
 	if set.ClusterScopeOnly {
 		return report.UnsupportedScope(), true
@@ -201,7 +201,7 @@ func (set *settings) unsupportedPods(s *sequence) (spec.Problem, bool) {
 		}
 	}
 	if len(names) == 0 {
-		return spec.Problem{}, false
+		return order.Problem{}, false
 	}
 	return report.UnsupportedPods(names, set.SchedulerNames), true
 }

@@ -22,8 +22,8 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/order"
 	"example.com/podsequence/pkg/sequence/readiness"
-	"example.com/podsequence/pkg/sequence/spec"
 	. "example.com/podsequence/test/harness/builders"
 )
 
@@ -181,7 +181,7 @@ func checkSequenceSums(e *Engine, s *sequence) error {
 	}
 	done, claimed := map[*workload]int{}, map[*workload]int{}
 	groupOf := map[*workload]int{} // the group that selects the workload's pods
-	groups := func(namespace string) spec.GroupSet { return e.consents.groupsIn(s, namespace) }
+	groups := func(namespace string) order.GroupSet { return e.consents.groupsIn(s, namespace) }
 	if !s.refused() {
 		for _, w := range e.workloads.byUID {
 			if group, ok := s.GroupOfTemplate(w.Namespace, labels.Set(w.Labels), groups(w.Namespace)); ok && w.Counts() && !s.PerNode {
@@ -354,7 +354,7 @@ func TestTwoEditsInOneStep(t *testing.T) {
 	first := MakeSequence(oracleNamespace, "shop").UID("shop").Label("One", "app", "web").Obj()
 	second := first.DeepCopy()
 	second.Generation, second.ResourceVersion, second.Spec.Suspend = 2, "9", true
-	e.ApplySequences([]spec.Stored{{PodSequence: first}, {PodSequence: second}})
+	e.ApplySequences([]order.Stored{{PodSequence: first}, {PodSequence: second}})
 	report, _ := e.Report(types.NamespacedName{Namespace: oracleNamespace, Name: "shop"})
 	assert.Equal(t, 1, report.Groups[0].Expected)
 	assert.NoError(t, checkSums(e.Engine))
@@ -374,7 +374,7 @@ func TestASuspensionInTheStepOfAnotherEditHoldsNothingThatWasReleased(t *testing
 	first.Generation, first.ResourceVersion, first.Spec.PodGroups[0].Timeout = 2, "8", "10m"
 	second := first.DeepCopy()
 	second.Generation, second.ResourceVersion, second.Spec.Suspend = 3, "9", true
-	e.ApplySequences([]spec.Stored{{PodSequence: first}, {PodSequence: second}})
+	e.ApplySequences([]order.Stored{{PodSequence: first}, {PodSequence: second}})
 	assert.Empty(t, e.Decide(two).Message())
 }
 

@@ -7,23 +7,23 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 )
 
 func TestWhatCannotBeReadIsNeverReady(t *testing.T) {
 	tests := map[string]struct {
-		unreadable   []spec.Unreadable
+		unreadable   []order.Unreadable
 		held, mayGo  []string
 		wantCurrent  int
 		wantProblems []string
 	}{
 		"from a group on": {
-			unreadable: []spec.Unreadable{{Group: 1, Message: "spec.podGroups[1]: odd"}},
+			unreadable: []order.Unreadable{{Group: 1, Message: "spec.podGroups[1]: odd"}},
 			mayGo:      []string{"one", "two"}, held: []string{"three"}, wantCurrent: 1,
 			wantProblems: []string{"spec.podGroups[1]: odd"},
 		},
 		"for a field of the spec, from the first group on": {
-			unreadable: []spec.Unreadable{{Group: 0, Message: "spec.scope: odd"}},
+			unreadable: []order.Unreadable{{Group: 0, Message: "spec.scope: odd"}},
 			mayGo:      []string{"one"}, held: []string{"two", "three"}, wantCurrent: 0,
 			wantProblems: []string{"spec.scope: odd"},
 		},

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 	. "example.com/podsequence/test/harness/builders"
 )
 
@@ -78,11 +78,11 @@ func checkVerdict(e *Engine, p *pod, published *publishedPod) error {
 }
 
 func checkPublishedSequences(e *Engine) error {
-	want := map[string]map[*sequence]spec.GroupSet{}
+	want := map[string]map[*sequence]order.GroupSet{}
 	reaches := func(s *sequence, name string) {
 		if groups := e.consents.groupsIn(s, name); groups != 0 {
 			if want[name] == nil {
-				want[name] = map[*sequence]spec.GroupSet{}
+				want[name] = map[*sequence]order.GroupSet{}
 			}
 			want[name][s] = groups
 		}

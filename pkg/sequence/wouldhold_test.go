@@ -13,7 +13,7 @@ import (
 	st "k8s.io/kubernetes/pkg/scheduler/testing"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 	. "example.com/podsequence/test/harness/builders"
 )
 
@@ -91,11 +91,11 @@ func TestWouldHold(t *testing.T) {
 		},
 		"a pod whose label names a sequence that does not exist": {
 			given: func(recording) {}, pods: pods{podToCome("api").SchedulerName("default-scheduler").Label(v1alpha1.SequenceLabel, "shop")},
-			want: Hold{Sequence: shopKey, Missing: spec.NamedMissing},
+			want: Hold{Sequence: shopKey, Missing: order.NamedMissing},
 		},
 		"a pod of a namespace that requires a sequence, and has none": {
 			given: func(e recording) { e.ApplyNamespace(requiring("true", "1")) }, pods: pods{podToCome("api")},
-			want: Hold{Sequence: types.NamespacedName{Namespace: oracleNamespace}, Missing: spec.AnyMissing},
+			want: Hold{Sequence: types.NamespacedName{Namespace: oracleNamespace}, Missing: order.AnyMissing},
 		},
 		"a pod of another scheduler is held by its gate": {
 			given: tiersOnly, pods: pods{podToCome("api").SchedulerName("default-scheduler").SchedulingGates([]string{gate})}, want: shop,

@@ -18,7 +18,7 @@ import (
 	appsapi "example.com/podsequence/apis/apps/v1"
 	batchapi "example.com/podsequence/apis/batch/v1alpha1"
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 	"example.com/podsequence/test/harness/cluster"
 	"example.com/podsequence/test/harness/slow"
 )
@@ -44,7 +44,7 @@ var storedKinds = map[string]storedKind{
 			"readyBefore": "7b26b64", "cronJobName": "1ee85ab",
 		},
 		read: func(t *testing.T, object map[string]any) any {
-			stored := spec.Read(object)
+			stored := order.Read(object)
 			assert.Empty(t, stored.Unreadable)
 			return stored.PodSequence
 		},
@@ -56,7 +56,7 @@ var storedKinds = map[string]storedKind{
 			"cronJobName": "1ee85ab",
 		},
 		read: func(t *testing.T, object map[string]any) any {
-			stored := spec.ReadCluster(object)
+			stored := order.ReadCluster(object)
 			assert.Empty(t, stored.Unreadable)
 			return stored.Cluster
 		},

@@ -3,7 +3,7 @@ package main
 const (
 	readinessPath = "pkg/sequence/readiness/"
 	inventoryPath = "pkg/sequence/inventory/"
-	specPath      = "pkg/sequence/spec/"
+	orderPath     = "pkg/sequence/order/"
 	progressPath  = "pkg/sequence/progress/"
 )
 
@@ -149,19 +149,19 @@ func ofReadiness() []mutant {
 // ofOrder are about who belongs where, what comes before what, and what is recorded of that.
 func ofOrder() []mutant {
 	return []mutant{
-		{specPath, "limit = naming[0]", "limit = 0",
+		{orderPath, "limit = naming[0]", "limit = 0",
 			"a pod belongs to the group that names it, though an earlier one selects it", engine, ""},
 		{"internal/printable/", "if isPlain(name) {", `if name != "" {`,
 			"a name of a group breaks a line of status", engine, ""},
-		{specPath, "awaited[i] = g.Predecessors &^ s.Skipped", "awaited[i] = g.Predecessors",
+		{orderPath, "awaited[i] = g.Predecessors &^ s.Skipped", "awaited[i] = g.Predecessors",
 			"skipped groups are waited for", engine, ""},
-		{specPath, "predecessors |= before[j]\n", "\n",
+		{orderPath, "predecessors |= before[j]\n", "\n",
 			"groups before those that a group depends on are not waited for", engine, ""},
-		{specPath, "ExpectedPods: spec.ExpectedPods, ", "",
+		{orderPath, "ExpectedPods: spec.ExpectedPods, ", "",
 			"recorded passes hold though expectedPods changed", engine, ""},
-		{specPath, "d.RequiredStatus = spec.RequiredStatus", "d.RequiredStatus = \"\"",
+		{orderPath, "d.RequiredStatus = spec.RequiredStatus", "d.RequiredStatus = \"\"",
 			"recorded passes hold though requiredStatus changed", engine, ""},
-		{specPath, ", RequiredCondition: spec.RequiredCondition", "",
+		{orderPath, ", RequiredCondition: spec.RequiredCondition", "",
 			"recorded passes hold though requiredCondition changed", engine, ""},
 		{inventoryPath, "object.Status.Phase == corev1.PodRunning || object.Status.Phase == corev1.PodSucceeded", "object.Status.Phase == corev1.PodRunning",
 			"a pod that succeeded has not started", engine, ""},
@@ -177,9 +177,9 @@ func ofOrder() []mutant {
 			"that a pod starts or gets a condition is no news", engine, ""},
 		{readinessPath, "g.Required == v1alpha1.RequireStarted, g.Condition != \"\":", "g.Required == v1alpha1.RequireStarted:",
 			"a pod without a probe must be Ready for a while though a condition is asked for", engine, ""},
-		{specPath, `slices.Contains(entries, own), slices.Contains(entries, "*"):`, `entries[0] != "":`,
+		{orderPath, `slices.Contains(entries, own), slices.Contains(entries, "*"):`, `entries[0] != "":`,
 			"consent for one namespace is consent for all", engine, ""},
-		{specPath, "return selectable && w.selector.Matches(", "return w.selector.Matches(",
+		{orderPath, "return selectable && w.selector.Matches(", "return w.selector.Matches(",
 			"a namespace that does not exist is selected", engine, ""},
 	}
 }

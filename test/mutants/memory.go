@@ -2,7 +2,7 @@ package main
 
 // ofMemory are about what status remembers for the programs.
 func ofMemory() []mutant {
-	const pkg = specPath
+	const pkg = orderPath
 	return []mutant{
 		{pkg, "m != nil && index < len(m.Groups) && m.Groups[index].Hash != \"\"", "m != nil && index < 0",
 			"a pass counts only with the hash in groups", engine, ""},

@@ -24,9 +24,9 @@ func ofNodeConditions() []mutant {
 			"a pod that was bound before the condition of its node held counts as in order", engine, ""},
 		{enginePath, "since.IsZero() && g.WithoutMembers", "g.WithoutMembers",
 			"of a group of objects alone status does not say since when it is satisfied", engine, ""},
-		{specPath, " NodeConditions: normalConditions(spec.NodeConditions),", "",
+		{orderPath, " NodeConditions: normalConditions(spec.NodeConditions),", "",
 			"a pass holds though the group waits for other conditions now", engine, ""},
-		{specPath, "return len(g.Objects) > 0 || len(g.NodeConditions) > 0 }", "return len(g.Objects) > 0 }",
+		{orderPath, "return len(g.Objects) > 0 || len(g.NodeConditions) > 0 }", "return len(g.Objects) > 0 }",
 			"a group of conditions alone is passed on every node", engine, ""},
 	}
 }

@@ -34,7 +34,7 @@ func ofStarts() []mutant {
 			"a pod that is created again under the same name started too early", engine, ""},
 		{"pkg/sequence/", "\ts.outOfOrder.checks = false", "\t_ = s.outOfOrder.checks",
 			"pods of namespaces that come to be selected later are judged", engine, ""},
-		{specPath, "status.ObservedUID != uid {", "uid == \"\" {",
+		{orderPath, "status.ObservedUID != uid {", "uid == \"\" {",
 			"a status that was restored to another object counts", engine, ""},
 		{"pkg/sequence/report/", "\t\tObservedUID:        ps.UID,\n", "",
 			"status does not say which object it describes", engine, ""},

@@ -38,13 +38,13 @@ func ofPasses() []mutant {
 		{progressPath, " && !d.DryRunRequested }", " }",
 			"a dry run records passes", progresses, ""},
 
-		{specPath, "return pass, pass.UID == s.UID", "return pass, pass.UID != \"\"",
+		{orderPath, "return pass, pass.UID == s.UID", "return pass, pass.UID != \"\"",
 			"a pass of another object counts", specs, ""},
-		{specPath, "if status.EnforcementMode == v1alpha1.Continuous || ", "if ",
+		{orderPath, "if status.EnforcementMode == v1alpha1.Continuous || ", "if ",
 			"what an earlier release recorded counts though it could be lost", specs, ""},
-		{specPath, " || (wasDryRun && !s.DryRunRequested) {", " || (wasDryRun && false) {",
+		{orderPath, " || (wasDryRun && !s.DryRunRequested) {", " || (wasDryRun && false) {",
 			"what was recorded in a dry run counts after it", specs, ""},
-		{specPath, " || (wasDryRun && !s.DryRunRequested) {", " || wasDryRun {",
+		{orderPath, " || (wasDryRun && !s.DryRunRequested) {", " || wasDryRun {",
 			"a restart forgets which groups a dry run has passed", engine, ""},
 
 		{record, "looked, err := r.eyes.look(ctx, ripe)", "looked, err := sequence.Looked{}, ctx.Err()",

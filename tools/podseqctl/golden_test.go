@@ -30,7 +30,7 @@ import (
 	"example.com/podsequence/internal/podgroups"
 	"example.com/podsequence/pkg/sequence"
 	"example.com/podsequence/pkg/sequence/inventory"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 	"example.com/podsequence/test/harness/passes"
 	"example.com/podsequence/tools/podseqctl/snapshot"
 )
@@ -236,11 +236,11 @@ func (s *fakeSource) record(t *testing.T) {
 	}
 	engine.ReplacePods(s.Pods, "1")
 	for i, each := range s.Sequences {
-		stored := spec.Read(each.Object.Object)
+		stored := order.Read(each.Object.Object)
 		if each.IsCluster() {
-			stored = spec.ReadCluster(each.Object.Object)
+			stored = order.ReadCluster(each.Object.Object)
 		}
-		passes.RecordAll(engine, engine.ApplySequences([]spec.Stored{stored}))
+		passes.RecordAll(engine, engine.ApplySequences([]order.Stored{stored}))
 		report, _ := engine.Report(each.Key())
 		if len(report.Object.Status.Passes) == 0 {
 			continue

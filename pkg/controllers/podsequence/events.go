@@ -14,7 +14,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/internal/printable"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 )
 
 // event is something worth telling about a sequence.
@@ -51,7 +51,7 @@ var warnings = []string{
 // eventsFor is what a status tells that the one before did not. Since each status that is written is compared with the
 // one that it replaced, no event comes twice, however often the controller is restarted. One that ends between a write
 // and its events leaves these untold: status is what counts. problems are those of the sequence that the status after is about.
-func eventsFor(before, after v1alpha1.PodSequenceStatus, problems []spec.Problem) []event {
+func eventsFor(before, after v1alpha1.PodSequenceStatus, problems []order.Problem) []event {
 	all := orderEvents(before, after)
 	for i := range after.Groups {
 		for _, e := range groupEvents(recordBefore(before, after, i), after.Groups[i], place(after, i)) {
@@ -230,7 +230,7 @@ func place(status v1alpha1.PodSequenceStatus, i int) string {
 }
 
 // messageOf says what is wrong for a reason.
-func messageOf(problems []spec.Problem, reason string) string {
+func messageOf(problems []order.Problem, reason string) string {
 	var messages []string
 	for _, p := range problems {
 		if p.Reason == reason {

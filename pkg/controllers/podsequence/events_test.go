@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/tools/events"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 )
 
 func TestEventsFor(t *testing.T) {
@@ -60,7 +60,7 @@ func TestEventsFor(t *testing.T) {
 	}
 	another := edited(2, "Web")
 	another.ObservedUID = "another"
-	problems := []spec.Problem{
+	problems := []order.Problem{
 		{Reason: v1alpha1.ReasonUngovernedPods, Message: "web-0 cannot be held: set schedulerName"},
 		{Reason: v1alpha1.ReasonStartedOutOfOrder, Message: "2 pods started before this PodSequence existed"},
 	}
@@ -79,7 +79,7 @@ func TestEventsFor(t *testing.T) {
 
 	for name, tc := range map[string]struct {
 		before, after v1alpha1.PodSequenceStatus
-		problems      []spec.Problem
+		problems      []order.Problem
 		want          []event
 	}{
 		"annotations begin to override the spec": {
@@ -228,7 +228,7 @@ func TestEventsFor(t *testing.T) {
 		"that they are not the most serious problem any more is no news": {before: ungoverned, after: both, problems: problems},
 		"two problems of one reason are one event": {
 			after: degraded(v1alpha1.ReasonPodsReadyTimeout),
-			problems: []spec.Problem{
+			problems: []order.Problem{
 				{Reason: v1alpha1.ReasonPodsReadyTimeout, Message: "group 1 took too long"}, {Reason: v1alpha1.ReasonPodsReadyTimeout, Message: "group 2 took too long"},
 			},
 			want: []event{{"Warning", "PodsReadyTimeout", "Observe", "group 1 took too long; group 2 took too long", ""}},

@@ -9,8 +9,8 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/controllers/podsequence/objectwatch"
+	"example.com/podsequence/pkg/sequence/order"
 	"example.com/podsequence/pkg/sequence/report"
-	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // objectWatcher says how the objects are that sequences wait for. An objectwatch.Watcher is one.
@@ -55,10 +55,10 @@ func withObjects(status *v1alpha1.PodSequenceStatus, records [][]v1alpha1.Object
 // turnsObjects reports whether a status says of some object that it is in another state than the one before it. The scheduler decides
 // by that.
 func turnsObjects(before, after v1alpha1.PodSequenceStatus) bool {
-	was := spec.ObjectRecords(&before)
+	was := order.ObjectRecords(&before)
 	return slices.ContainsFunc(after.Groups, func(group v1alpha1.GroupStatus) bool {
 		return slices.ContainsFunc(group.Objects, func(now v1alpha1.ObjectStatus) bool {
-			other := was[spec.ReferenceOf(&now)]
+			other := was[order.ReferenceOf(&now)]
 			return other == nil || other.State != now.State || other.UID != now.UID
 		})
 	})

@@ -12,7 +12,7 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/controllers/podsequence/objectwatch"
 	"example.com/podsequence/pkg/record"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 	psttesting "example.com/podsequence/test/harness/builders"
 )
 
@@ -137,7 +137,7 @@ func TestAnObjectThatStatusHasAsNotReadyHasNotBeenReadySinceBefore(t *testing.T)
 	} {
 		t.Run(name, func(t *testing.T) {
 			seen := objectwatch.Observation{State: v1alpha1.ObjectSatisfied, UID: "a", Seen: written.Add(5 * time.Second), Since: written.Add(tc.since)}
-			assert.Equal(t, written.Add(tc.want), recordOf(&tls, seen, &tc.before, spec.WrittenAt(ps, record.FieldManager)).Since.Time)
+			assert.Equal(t, written.Add(tc.want), recordOf(&tls, seen, &tc.before, order.WrittenAt(ps, record.FieldManager)).Since.Time)
 		})
 	}
 }

@@ -22,8 +22,8 @@ import (
 	"example.com/podsequence/internal/takeover"
 	"example.com/podsequence/pkg/record"
 	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/order"
 	"example.com/podsequence/pkg/sequence/report"
-	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // finalizerAgain is when a finalizer that could not be removed is tried again.
@@ -76,7 +76,7 @@ func (r *statusReconciler) Reconcile(ctx context.Context, request reconcile.Requ
 		return reconcile.Result{}, nil
 	}
 	if len(circle.Others) > 0 {
-		report.Problems = append([]spec.Problem{circle.Problem}, report.Problems...)
+		report.Problems = append([]order.Problem{circle.Problem}, report.Problems...)
 	}
 	r.wantObjects(key, report)
 	var again reconcile.Result
@@ -181,9 +181,9 @@ func (r *statusReconciler) wantObjects(key types.NamespacedName, report report.R
 func (r *statusReconciler) objectsOf(key types.NamespacedName, report report.Report) (records [][]v1alpha1.ObjectStatus, unseen bool) {
 	recorded := map[v1alpha1.ObjectReference]*v1alpha1.ObjectStatus{}
 	if status := &report.Object.Status; status.ObservedUID == "" || status.ObservedUID == report.Object.UID {
-		recorded = spec.ObjectRecords(status)
+		recorded = order.ObjectRecords(status)
 	}
-	written := spec.WrittenAt(report.Object, record.FieldManager) // that one says nothing of objects
+	written := order.WrittenAt(report.Object, record.FieldManager) // that one says nothing of objects
 	records = make([][]v1alpha1.ObjectStatus, len(report.Groups))
 	for i := range report.Groups {
 		for j := range report.Groups[i].Objects {

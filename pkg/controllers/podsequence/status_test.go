@@ -24,7 +24,7 @@ import (
 	"example.com/podsequence/internal/takeover"
 	"example.com/podsequence/pkg/controllers/podsequence/objectwatch"
 	"example.com/podsequence/pkg/sequence"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 	psttesting "example.com/podsequence/test/harness/builders"
 	"example.com/podsequence/test/harness/passes"
 )
@@ -292,7 +292,7 @@ func TestRefusedStatusWrites(t *testing.T) {
 
 func TestASequenceWhoseStatusIsRefusedForItsSpecIsReportedByAnEvent(t *testing.T) {
 	f := newStatusFixture()
-	f.engine.ApplySequence(tiers().Obj(), spec.Unreadable{Message: "spec.podGroups: must be a list"})
+	f.engine.ApplySequence(tiers().Obj(), order.Unreadable{Message: "spec.podGroups: must be a list"})
 	f.err = apierrors.NewInvalid(schema.GroupKind{Group: "scheduling.example.com", Kind: "PodSequence"}, "backend", nil)
 
 	_, err := f.Reconcile(t.Context(), reconcile.Request{NamespacedName: shop})

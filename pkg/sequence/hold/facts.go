@@ -2,7 +2,7 @@ package hold
 
 // Facts are what decides whether a sequence holds a pod.
 type Facts struct {
-	// DryRun, Suspended, PerNode and Continuous are as of the sequence, see spec.Sequence.
+	// DryRun, Suspended, PerNode and Continuous are as of the sequence, see order.Sequence.
 	DryRun, Suspended, PerNode, Continuous bool
 	// Waits reports that the pod's group waits for other groups.
 	Waits bool

@@ -5,7 +5,7 @@ import (
 
 	"github.com/stretchr/testify/assert"
 
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 )
 
 func TestRule(t *testing.T) {
@@ -65,10 +65,10 @@ func TestRevocable(t *testing.T) {
 }
 
 func TestReleased(t *testing.T) {
-	const reached, before = spec.GroupSet(0b0111), spec.GroupSet(0b1001)
+	const reached, before = order.GroupSet(0b0111), order.GroupSet(0b1001)
 	tests := map[string]struct {
 		suspended, refused bool
-		want               spec.GroupSet
+		want               order.GroupSet
 	}{
 		"what is reached is released":                             {want: reached},
 		"a suspension leaves what was released, if it is reached": {suspended: true, want: 0b0001},

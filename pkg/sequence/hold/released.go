@@ -1,10 +1,10 @@
 package hold
 
-import "example.com/podsequence/pkg/sequence/spec"
+import "example.com/podsequence/pkg/sequence/order"
 
 // Released returns the groups that a sequence releases of those that are reached: none if its target namespace refuses it, and while it is
 // suspended those that had been released before.
-func Released(reached, before spec.GroupSet, suspended, refused bool) spec.GroupSet {
+func Released(reached, before order.GroupSet, suspended, refused bool) order.GroupSet {
 	switch {
 	case refused:
 		return 0

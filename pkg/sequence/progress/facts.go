@@ -4,19 +4,19 @@ import (
 	"time"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 )
 
 // Domain is what is known of one domain, before anything follows from it.
 type Domain struct {
-	*spec.Sequence
+	*order.Sequence
 	Facts
 	// Refused reports that the target namespace does not allow the sequence: then it releases nothing.
 	Refused bool
 	// OnNode reports that the domain is a node. Known reports that there is such a node, as far as anybody knows.
 	OnNode, Known bool
 	// ReleasedAtFirst are groups that had been released as soon as there was the sequence, so that a suspension does not hold them.
-	ReleasedAtFirst spec.GroupSet
+	ReleasedAtFirst order.GroupSet
 }
 
 // Records reports whether passes are permanent here, so that a group is passed once status records it and not before. A dry run

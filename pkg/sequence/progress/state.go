@@ -5,40 +5,40 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/hold"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 )
 
 // State is how far a sequence is in one domain. It follows from the facts, but for what they do not show any more: permanent
 // passes that nobody records, and what was released before a suspension.
 type State struct {
 	// Passed are the groups that those after them need not wait for any more.
-	Passed spec.GroupSet
+	Passed order.GroupSet
 	// Reached are the groups of which all that they wait for is passed.
-	Reached spec.GroupSet
+	Reached order.GroupSet
 	// Released are the groups whose pods may be scheduled: they are reached, and while the sequence is suspended they are in
 	// ReleasedBefore.
-	Released spec.GroupSet
+	Released order.GroupSet
 	// ReleasedBefore are the groups that had been released when the sequence was suspended.
-	ReleasedBefore spec.GroupSet
+	ReleasedBefore order.GroupSet
 	// Ripe are the groups that would be passed now if status recorded it, see Domain.Records.
-	Ripe spec.GroupSet
+	Ripe order.GroupSet
 	// TimedOutRipe are those of them that would be passed because their time is over.
-	TimedOutRipe spec.GroupSet
+	TimedOutRipe order.GroupSet
 	// Once are the groups that were satisfied while they were released. Where a pass may be lost, a group that is lost is not among them
 	// until it is satisfied again.
-	Once spec.GroupSet
+	Once order.GroupSet
 	// Completed are the groups of requiredStatus Complete that were passed because they were complete: that their finished members are
 	// deleted takes nothing back.
-	Completed spec.GroupSet
+	Completed order.GroupSet
 	// Reopened are the groups that were in Completed until a member came that was not complete. Status may not know yet.
-	Reopened spec.GroupSet
+	Reopened order.GroupSet
 
 	lostAt   []time.Time // by group, see LostAt; nil while none was lost
 	passedAt []time.Time // by group; nothing on a node, where it does not matter
 }
 
 // Current returns the groups that are reached and not passed.
-func (s *State) Current() spec.GroupSet { return s.Reached &^ s.Passed }
+func (s *State) Current() order.GroupSet { return s.Reached &^ s.Passed }
 
 // PassedAt returns when a group was passed, as far as that is known; on a node it is not. Where passes are recorded, it is when that was.
 func (s *State) PassedAt(group int) time.Time {
@@ -230,12 +230,12 @@ func (s *State) noteSatisfied(d Domain, group int, readiness *Readiness, now tim
 
 // Undecided returns the groups for which it matters now whether they are satisfied. Where a pass may be lost, these are also
 // the passed ones. On a node they are also those to come, for which others may have nothing to wait.
-func (s *State) Undecided(d Domain) spec.GroupSet {
+func (s *State) Undecided(d Domain) order.GroupSet {
 	switch {
 	case d.PerNode && (!d.OnNode || !d.Known):
 		return 0 // it does not go on
 	case d.PerNode:
-		return spec.Before(len(d.Groups))
+		return order.Before(len(d.Groups))
 	case d.Continuous:
 		return s.Reached
 	}

@@ -8,7 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 )
 
 var epoch = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -50,8 +50,8 @@ func passed(groups ...int) map[int]v1alpha1.GroupPass {
 func (f facts) Origin(int) Origin { return f.origin }
 
 // diamond is a sequence in which group 3 waits for groups 1 and 2, and these for group 0.
-func diamond() *spec.Sequence {
-	return &spec.Sequence{Groups: []*spec.Group{
+func diamond() *order.Sequence {
+	return &order.Sequence{Groups: []*order.Group{
 		{}, {Awaited: 0b1, Direct: 0b1}, {Awaited: 0b1, Direct: 0b1}, {Awaited: 0b111, Direct: 0b110},
 	}}
 }
@@ -60,7 +60,7 @@ func TestAdvance(t *testing.T) {
 	tests := map[string]struct {
 		edit                                            func(*Domain, *State)
 		facts                                           facts
-		wantPassed, wantReached, wantReleased, wantRipe spec.GroupSet
+		wantPassed, wantReached, wantReleased, wantRipe order.GroupSet
 	}{
 		"at first only what waits for nothing": {
 			wantReached: 0b1, wantReleased: 0b1,
@@ -229,6 +229,6 @@ func TestAGroupThatIsNotForTheNodeIsPassedAndNeverSatisfied(t *testing.T) {
 	d, s := Domain{Sequence: diamond(), Facts: notHere{facts{ready: map[int]int{0: 0}}}, OnNode: true, Known: true}, State{}
 	d.PerNode, d.Continuous = true, true
 	s.Advance(d, at(30))
-	assert.Equal(t, spec.Before(4), s.Passed)
+	assert.Equal(t, order.Before(4), s.Passed)
 	assert.Zero(t, s.Once, "labels of the node may change, and the group then has its time-out")
 }

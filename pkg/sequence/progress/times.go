@@ -4,14 +4,14 @@ import (
 	"slices"
 	"time"
 
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 )
 
 // FullSecondAfter returns from when a wait counts that begins with a time of the API: these are cut to whole seconds.
 func FullSecondAfter(t time.Time) time.Time { return t.Truncate(time.Second).Add(time.Second) }
 
 // WaitOver returns when the wait of a group is over that is satisfied since a time.
-func WaitOver(g *spec.Group, since time.Time) time.Time {
+func WaitOver(g *order.Group, since time.Time) time.Time {
 	if g.Wait == 0 {
 		return since
 	}

@@ -8,12 +8,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 )
 
 // Group is all that is known of one group in one domain.
 type Group struct {
-	*spec.Group
+	*order.Group
 	Members *Members
 	Demands *Demands
 
@@ -176,7 +176,7 @@ func (g *Group) needsNone() bool {
 }
 
 // asked says in words what members must be, other than ready; empty for that.
-func asked(g *spec.Group) string {
+func asked(g *order.Group) string {
 	switch {
 	case g.Condition != "":
 		return "with condition " + g.Condition

@@ -11,14 +11,14 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/inventory"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 )
 
 func TestWhenAGroupIsSatisfied(t *testing.T) {
-	byLabel := func(minAvailable *intstr.IntOrString) *spec.Group {
-		return &spec.Group{Selector: labels.Everything(), MinAvailable: minAvailable}
+	byLabel := func(minAvailable *intstr.IntOrString) *order.Group {
+		return &order.Group{Selector: labels.Everything(), MinAvailable: minAvailable}
 	}
-	byName := &spec.Group{Names: map[string]struct{}{"db-0": {}, "db-1": {}}}
+	byName := &order.Group{Names: map[string]struct{}{"db-0": {}, "db-1": {}}}
 	ofTwo := new(intstr.FromInt32(2))
 	tests := map[string]struct {
 		group Group
@@ -55,7 +55,7 @@ func TestWhenAGroupIsSatisfied(t *testing.T) {
 			group: Group{Group: byLabel(nil), OnNode: true, MissingOnNode: 1}, says: "0 of 1 pods ready, a DaemonSet has no pod on this node yet",
 		},
 		"an unreadable group": {
-			group: Group{Group: &spec.Group{Selector: labels.Everything(), Unreadable: true}, Members: &Members{Expected: 1, Ready: 1}},
+			group: Group{Group: &order.Group{Selector: labels.Everything(), Unreadable: true}, Members: &Members{Expected: 1, Ready: 1}},
 			says:  "1 of 1 pods ready",
 		},
 	}

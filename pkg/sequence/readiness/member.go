@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"example.com/podsequence/pkg/sequence/inventory"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 )
 
 // Members sums up the members of a group that count by themselves, or by name.
@@ -106,6 +106,6 @@ func IsDone(p *inventory.Pod, required inventory.Requirement, nodeCreatedAt time
 }
 
 // RequirementOf returns what a group asks of each of its members.
-func RequirementOf(g *spec.Group) inventory.Requirement {
+func RequirementOf(g *order.Group) inventory.Requirement {
 	return inventory.Requirement{Status: g.Required, Condition: g.Condition}
 }

@@ -6,7 +6,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/inventory"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 )
 
 // MinReady returns how long a pod must have been Ready without a break before it counts as ready in a group; 0 for a pod that counts
@@ -15,7 +15,7 @@ import (
 // The kubelet calls a container without a readiness probe ready as soon as it runs, also between two crashes. A readiness gate says
 // nothing of that: its condition stays as it is while containers restart. Neither does a startup probe, which is asked once. A group that
 // requires another condition, or another status, asks for no more than that.
-func MinReady(p *inventory.Pod, g *spec.Group, unprobed time.Duration) time.Duration {
+func MinReady(p *inventory.Pod, g *order.Group, unprobed time.Duration) time.Duration {
 	switch {
 	case p.Succeeded, g.Required == v1alpha1.RequireComplete, g.Required == v1alpha1.RequireStarted, g.Condition != "":
 		return 0

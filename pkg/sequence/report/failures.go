@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 )
 
 // CompareFailures compares failures by their place in status.
@@ -14,7 +14,7 @@ func CompareFailures(a, b v1alpha1.Failure) int {
 }
 
 // Lost is about a group with members that failed and are gone. If anywhere is true, it names them with their namespaces.
-func Lost(where Where, gone []v1alpha1.Failure, anywhere bool) spec.Problem {
+func Lost(where Where, gone []v1alpha1.Failure, anywhere bool) order.Problem {
 	reason, names := v1alpha1.ReasonPodFailed, make([]string, len(gone))
 	for i, f := range gone {
 		if f.Kind == "Job" {
@@ -28,6 +28,6 @@ func Lost(where Where, gone []v1alpha1.Failure, anywhere bool) spec.Problem {
 	if len(names) > 1 {
 		verb = "were"
 	}
-	return spec.Problem{Reason: reason, Message: fmt.Sprintf(
+	return order.Problem{Reason: reason, Message: fmt.Sprintf(
 		"%s: %s failed and %s deleted: create %s again, or skip the group", where, first(names), verb, pronoun(names))}
 }

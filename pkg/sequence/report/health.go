@@ -6,7 +6,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 )
 
 // stalling are the reasons of problems that keep a sequence from being completed until somebody changes an object. Pods
@@ -37,7 +37,7 @@ func (r Report) health(progressing metav1.Condition) []metav1.Condition {
 }
 
 // stall returns why the sequence will not be completed unless somebody acts; nil if it may be.
-func (r Report) stall() *spec.Problem {
+func (r Report) stall() *order.Problem {
 	switch {
 	case r.Refused:
 		refusal := r.refusal()
@@ -47,7 +47,7 @@ func (r Report) stall() *spec.Problem {
 	case r.Completed():
 		return nil
 	}
-	i := slices.IndexFunc(r.Problems, func(p spec.Problem) bool { return slices.Contains(stalling, p.Reason) })
+	i := slices.IndexFunc(r.Problems, func(p order.Problem) bool { return slices.Contains(stalling, p.Reason) })
 	if i < 0 {
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 	"example.com/podsequence/test/harness/health"
 )
 
@@ -20,8 +20,8 @@ func TestWhatToolsSayOfASequence(t *testing.T) {
 	passed, again := satisfied, waiting
 	passed.Passed, again.Passed = true, true
 	failed := waiting
-	failed.Failure = &spec.Problem{Reason: v1alpha1.ReasonPodFailed, Message: "pod a failed"}
-	problem := func(reason string) []spec.Problem { return []spec.Problem{{Reason: reason, Message: "change it"}} }
+	failed.Failure = &order.Problem{Reason: v1alpha1.ReasonPodFailed, Message: "pod a failed"}
+	problem := func(reason string) []order.Problem { return []order.Problem{{Reason: reason, Message: "change it"}} }
 	unfinished := func(change func(*Report)) Report {
 		r := Report{Groups: []Group{waiting, {Title: "Two"}}}
 		change(&r)
@@ -127,7 +127,7 @@ func TestWhatToolsSayOfASequence(t *testing.T) {
 
 func TestASequenceRecovers(t *testing.T) {
 	ps := &v1alpha1.PodSequence{}
-	r := Report{Groups: []Group{{Title: "One", Released: true, Failure: &spec.Problem{Reason: v1alpha1.ReasonPodFailed, Message: "pod a failed"}}}}
+	r := Report{Groups: []Group{{Title: "One", Released: true, Failure: &order.Problem{Reason: v1alpha1.ReasonPodFailed, Message: "pod a failed"}}}}
 	ps.Status = r.Status(ps, time.Unix(1000, 0))
 	health.Check(t, health.Failed, ps)
 	r.Groups[0].Failure = nil

@@ -12,8 +12,8 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/order"
 	"example.com/podsequence/pkg/sequence/readiness"
-	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // What tenants write into names and annotations reaches status, conditions and events. Other programs print these.
@@ -21,15 +21,15 @@ func TestMessagesArePrintableWhateverObjectsSay(t *testing.T) {
 	const hostile = "x\x1b[2J\u009b1m\n\u202e\u200b\x7f"
 	group := Group{Title: hostile, Expected: 2, Released: true, Current: true, Members: []string{"a"}, Progress: "0 of 2 pods ready: " + hostile}
 	failed := group
-	failed.Failure = &spec.Problem{Reason: v1alpha1.ReasonJobFailed, Message: hostile}
-	problems := []spec.Problem{{Reason: v1alpha1.ReasonInvalidSpec, Message: hostile}}
+	failed.Failure = &order.Problem{Reason: v1alpha1.ReasonJobFailed, Message: hostile}
+	problems := []order.Problem{{Reason: v1alpha1.ReasonInvalidSpec, Message: hostile}}
 	reports := map[string]Report{
 		"waiting":          {Groups: []Group{group}, Problems: problems},
 		"failed":           {Groups: []Group{failed}},
 		"refused":          {Groups: []Group{group}, Refused: true, Problems: problems},
 		"on nodes":         {PerNode: true, Groups: []Group{group}, Nodes: []Node{{Name: "a", Group: &group}}, Problems: problems},
 		"failed on nodes":  {PerNode: true, Groups: []Group{failed}, Nodes: []Node{{Name: "a", Group: &failed}}},
-		"long, in the end": {PerNode: true, Groups: []Group{failed}, Nodes: []Node{{Name: "a", Group: &Group{Failure: &spec.Problem{Message: strings.Repeat("ä", 200) + hostile}}}}},
+		"long, in the end": {PerNode: true, Groups: []Group{failed}, Nodes: []Node{{Name: "a", Group: &Group{Failure: &order.Problem{Message: strings.Repeat("ä", 200) + hostile}}}}},
 	}
 	for name, r := range reports {
 		t.Run(name, func(t *testing.T) {

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/order"
 	"example.com/podsequence/pkg/sequence/readiness"
-	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // maxObjectMessages is how long all messages of objects in a status may be together, in bytes.
@@ -37,7 +37,7 @@ func CutObjectMessages(groups []v1alpha1.GroupStatus) {
 }
 
 // UnreadableObjects is about the first object of a group that cannot be read; more counts the others, of all groups.
-func UnreadableObjects(where Where, object readiness.Object, more int) spec.Problem {
+func UnreadableObjects(where Where, object readiness.Object, more int) order.Problem {
 	text := fmt.Sprintf("%s: %s", where, object.String())
 	switch {
 	case more == 1:
@@ -45,7 +45,7 @@ func UnreadableObjects(where Where, object readiness.Object, more int) spec.Prob
 	case more > 1:
 		text += fmt.Sprintf("; the same of %d more objects", more)
 	}
-	return spec.Problem{Reason: v1alpha1.ReasonObjectNotReadable, Message: text}
+	return order.Problem{Reason: v1alpha1.ReasonObjectNotReadable, Message: text}
 }
 
 // lackingObjects returns the first group that others wait for and that lacks objects; -1 if none does.

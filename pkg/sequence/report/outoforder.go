@@ -7,7 +7,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/inventory"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 )
 
 // OutOfOrder are the pods that started before a group was ready that they wait for: before their sequence existed, or because another
@@ -29,7 +29,7 @@ func CanRestart(kind inventory.Kind) bool {
 }
 
 // Problem says which pods started out of order, and how to start them in order, now and the next time.
-func (o *OutOfOrder) Problem(s *spec.Sequence) spec.Problem {
+func (o *OutOfOrder) Problem(s *order.Sequence) order.Problem {
 	kind, them := "PodSequence", pronoun(o.Pods)
 	if s.Cluster {
 		kind = "ClusterPodSequence"
@@ -49,7 +49,7 @@ func (o *OutOfOrder) Problem(s *spec.Sequence) spec.Problem {
 		message = fmt.Sprintf("%s started out of order, %s: %s. Nothing holds pods of another scheduler: %s. Then, to start %s in order, %s",
 			subject, while, pods, prevent, them, o.restart())
 	}
-	return spec.Problem{Reason: v1alpha1.ReasonStartedOutOfOrder, Message: message}
+	return order.Problem{Reason: v1alpha1.ReasonStartedOutOfOrder, Message: message}
 }
 
 // restart says how to start the pods once more.
@@ -82,7 +82,7 @@ func (o *OutOfOrder) restart() string {
 
 // prevention says what holds the pods if they come before the sequence the next time. The label names PodSequences of the pod's own
 // namespace only. The annotation holds pods of our scheduler, which the label of the namespace gives to pods that name no other.
-func prevention(s *spec.Sequence, foreign bool) string {
+func prevention(s *order.Sequence, foreign bool) string {
 	if !s.Cluster && !s.IsForeign() {
 		return fmt.Sprintf("add the label %s: %s to the pod templates", v1alpha1.SequenceLabel, s.Key.Name)
 	}

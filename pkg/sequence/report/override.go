@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 )
 
 // overridden returns the condition that says what annotations add to the spec; none for a sequence to which they never added anything. Its
@@ -36,7 +36,7 @@ func (r Report) overridden(ps *v1alpha1.PodSequence) []metav1.Condition {
 	return []metav1.Condition{condition}
 }
 
-func overrideMessage(o spec.Override, writers string) string {
+func overrideMessage(o order.Override, writers string) string {
 	var does []string
 	if o.Suspend {
 		does = append(does, "suspended")
@@ -78,7 +78,7 @@ func timeText(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 // writersOf returns the field managers that wrote what overrides the spec now, and when each last wrote, such as: podseq-cli at
 // 2026-01-31T03:00:00Z. It is empty if the object does not say. An annotation may have several owners: the last one counts. The feed keeps
 // no other entries than these and those of status.
-func writersOf(ps *v1alpha1.PodSequence, o spec.Override) string {
+func writersOf(ps *v1alpha1.PodSequence, o order.Override) string {
 	var annotations []string
 	if o.Suspend {
 		annotations = append(annotations, v1alpha1.SuspendAnnotation)

@@ -9,21 +9,21 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 )
 
 func TestTheConditionSaysWhatCannotBeRead(t *testing.T) {
-	problems := []spec.Problem{{Reason: v1alpha1.ReasonInvalidOverride, Message: `annotation a: "x" is not a time`}}
+	problems := []order.Problem{{Reason: v1alpha1.ReasonInvalidOverride, Message: `annotation a: "x" is not a time`}}
 	for name, tc := range map[string]struct {
-		override spec.Override
+		override order.Override
 		want     metav1.Condition
 	}{
 		"nothing is overridden, and status says why": {
-			override: spec.Override{Problems: problems},
+			override: order.Override{Problems: problems},
 			want:     metav1.Condition{Status: metav1.ConditionFalse, Message: `annotation a: "x" is not a time`},
 		},
 		"something is, and something is not": {
-			override: spec.Override{Suspend: true, Problems: problems},
+			override: order.Override{Suspend: true, Problems: problems},
 			want: metav1.Condition{Status: metav1.ConditionTrue, Message: "by annotation the sequence is suspended until the annotation is removed; " +
 				`annotation a: "x" is not a time`},
 		},
@@ -47,14 +47,14 @@ func TestTheConditionSaysWhoWroteWhatOverridesTheSpec(t *testing.T) {
 			FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:annotations":{` + strings.Join(fields, ",") + `}}}`),
 		}
 	}
-	suspended := spec.Override{Suspend: true}
-	skipped := spec.Override{Skip: []string{"Database"}}
-	both := spec.Override{Suspend: true, Skip: []string{"Database"}, Reason: "fixed by hand", Until: now.Add(time.Hour)}
+	suspended := order.Override{Suspend: true}
+	skipped := order.Override{Skip: []string{"Database"}}
+	both := order.Override{Suspend: true, Skip: []string{"Database"}, Reason: "fixed by hand", Until: now.Add(time.Hour)}
 	status := wrote("podsequence-controller", 9, "suspend")
 	status.Subresource = "status"
 
 	for name, tc := range map[string]struct {
-		override spec.Override
+		override order.Override
 		fields   []metav1.ManagedFieldsEntry
 		want     string
 	}{

@@ -9,8 +9,8 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/order"
 	"example.com/podsequence/pkg/sequence/readiness"
-	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // Where names a group in messages.
@@ -30,13 +30,13 @@ func (w Where) String() string {
 }
 
 // PodFailed is about a group with pods that failed and that no controller replaces.
-func PodFailed(where Where, pods []string) spec.Problem {
-	return spec.Problem{Reason: v1alpha1.ReasonPodFailed, Message: fmt.Sprintf(
+func PodFailed(where Where, pods []string) order.Problem {
+	return order.Problem{Reason: v1alpha1.ReasonPodFailed, Message: fmt.Sprintf(
 		"%s: %s failed, and no controller replaces %s: %s", where, first(pods), pronoun(pods), again(pods))}
 }
 
 // JobFailed is about a group with Jobs that failed. If anywhere is true, it names them with their namespaces.
-func JobFailed(where Where, jobs []*inventory.Workload, anywhere bool) spec.Problem {
+func JobFailed(where Where, jobs []*inventory.Workload, anywhere bool) order.Problem {
 	names, fixes := make([]string, len(jobs)), map[string]struct{}{}
 	owned := false
 	for i, job := range jobs {
@@ -56,7 +56,7 @@ func JobFailed(where Where, jobs []*inventory.Workload, anywhere bool) spec.Prob
 			fix += "; " + again(names)
 		}
 	}
-	return spec.Problem{Reason: v1alpha1.ReasonJobFailed, Message: fmt.Sprintf("%s: %s: %s", where, first(names), fix)}
+	return order.Problem{Reason: v1alpha1.ReasonJobFailed, Message: fmt.Sprintf("%s: %s: %s", where, first(names), fix)}
 }
 
 // Succeeding continues the text of a Need if a Job failed, and another one that was created later is to complete in its place.
@@ -90,19 +90,19 @@ func nameOfWorkload(w *inventory.Workload, anywhere bool) string {
 }
 
 // TimedOut is about a group that holds those after it because its time is over. delays continues the text of what it needs.
-func TimedOut(where Where, timeout time.Duration, need readiness.Need, delays string) spec.Problem {
-	return spec.Problem{Reason: v1alpha1.ReasonPodsReadyTimeout, Message: fmt.Sprintf(
+func TimedOut(where Where, timeout time.Duration, need readiness.Need, delays string) order.Problem {
+	return order.Problem{Reason: v1alpha1.ReasonPodsReadyTimeout, Message: fmt.Sprintf(
 		"%s was not ready within %s: %s%s; later groups stay held until it is ready", where, timeout, need, delays)}
 }
 
 // WentOn is about a group that those after it did not wait for any longer. Its time-out may be another one by now.
-func WentOn(where Where) spec.Problem {
-	return spec.Problem{Reason: v1alpha1.ReasonPodsReadyTimeout, Message: fmt.Sprintf("%s was not ready in time: later groups started without it", where)}
+func WentOn(where Where) order.Problem {
+	return order.Problem{Reason: v1alpha1.ReasonPodsReadyTimeout, Message: fmt.Sprintf("%s was not ready in time: later groups started without it", where)}
 }
 
 // CrashLooping is about a group that was passed permanently, and whose pods crash. Without a probe some of them count as ready between two
 // crashes.
-func CrashLooping(where Where, pods []string, last, unprobed bool) spec.Problem {
+func CrashLooping(where Where, pods []string, last, unprobed bool) order.Problem {
 	text := fmt.Sprintf("%s was passed, but its %s", where, crash(pods))
 	if !last {
 		text += ", and later groups are not held again"
@@ -111,7 +111,7 @@ func CrashLooping(where Where, pods []string, last, unprobed bool) spec.Problem 
 	if unprobed {
 		text += ", and add a readinessProbe, so that such pods do not count as ready"
 	}
-	return spec.Problem{Reason: v1alpha1.ReasonPodsCrashLooping, Message: text}
+	return order.Problem{Reason: v1alpha1.ReasonPodsCrashLooping, Message: text}
 }
 
 func crash(pods []string) string {
@@ -124,7 +124,7 @@ func crash(pods []string) string {
 
 // Ungoverned is about pods that must wait and that nothing can hold: they belong to another scheduler and carry no gate of the
 // sequence.
-func Ungoverned(pods []string, s *spec.Sequence, schedulerNames []string) spec.Problem {
+func Ungoverned(pods []string, s *order.Sequence, schedulerNames []string) order.Problem {
 	var fixes []string
 	if len(schedulerNames) > 0 {
 		fixes = append(fixes, "set schedulerName to "+strings.Join(schedulerNames, " or "))
@@ -141,18 +141,18 @@ func Ungoverned(pods []string, s *spec.Sequence, schedulerNames []string) spec.P
 	case len(fixes) == 0:
 		fix = "correct schedulingGateName, then add that scheduling gate in the pod template"
 	}
-	return spec.Problem{Reason: v1alpha1.ReasonUngovernedPods, Message: fmt.Sprintf("%s cannot be held: %s", first(pods), fix)}
+	return order.Problem{Reason: v1alpha1.ReasonUngovernedPods, Message: fmt.Sprintf("%s cannot be held: %s", first(pods), fix)}
 }
 
 // UnsupportedScope is about a sequence of scope Node where no scheduler of ours runs.
-func UnsupportedScope() spec.Problem {
-	return spec.Problem{Reason: v1alpha1.ReasonUnsupportedScope, Message: "scope Node needs podsequence-scheduler, which is not part of this installation: gated pods stay gated; " +
+func UnsupportedScope() order.Problem {
+	return order.Problem{Reason: v1alpha1.ReasonUnsupportedScope, Message: "scope Node needs podsequence-scheduler, which is not part of this installation: gated pods stay gated; " +
 		"install it, or use scope Cluster"}
 }
 
 // UnsupportedPods is about gated pods of a sequence of scope Node whose scheduler does not know on which nodes the sequence releases them.
-func UnsupportedPods(pods, schedulerNames []string) spec.Problem {
-	return spec.Problem{Reason: v1alpha1.ReasonUnsupportedScope, Message: fmt.Sprintf(
+func UnsupportedPods(pods, schedulerNames []string) order.Problem {
+	return order.Problem{Reason: v1alpha1.ReasonUnsupportedScope, Message: fmt.Sprintf(
 		"pods of another scheduler stay gated (%s): only podsequence-scheduler supports scope Node, and the scheduler of a pod cannot be changed; %s",
 		first(pods), supportScopeNode(schedulerNames))}
 }
@@ -167,8 +167,8 @@ func supportScopeNode(schedulerNames []string) string {
 }
 
 // OutdatedPods is about pods as of OutdatedPod.
-func OutdatedPods(pods []string) spec.Problem {
-	return spec.Problem{Reason: v1alpha1.ReasonPodsOutdated, Message: first(pods)}
+func OutdatedPods(pods []string) order.Problem {
+	return order.Problem{Reason: v1alpha1.ReasonPodsOutdated, Message: first(pods)}
 }
 
 // OutdatedPod names a pod that is of an older revision of its StatefulSet and that nobody replaces.
@@ -182,19 +182,19 @@ func Outdated(set *inventory.Workload) string {
 }
 
 // SplitPodGroups is about PodGroups that have pods in several groups.
-func SplitPodGroups(names []string) spec.Problem {
-	return spec.Problem{Reason: v1alpha1.ReasonGangSplit, Message: fmt.Sprintf(
+func SplitPodGroups(names []string) order.Problem {
+	return order.Problem{Reason: v1alpha1.ReasonGangSplit, Message: fmt.Sprintf(
 		"%s has pods in several groups: its pods are scheduled together, so these groups wait for each other; put all its pods into one group", first(names))}
 }
 
 // StarvedByQuota is about a group whose workload a ResourceQuota refuses pods, while so many pods of later groups are held in its namespace.
 // anywhere is as of nameOfWorkload.
-func StarvedByQuota(where Where, w *inventory.Workload, anywhere bool, held int) spec.Problem {
+func StarvedByQuota(where Where, w *inventory.Workload, anywhere bool, held int) order.Problem {
 	pods, count := fmt.Sprintf("%d pods of later groups are held and count", held), "them"
 	if held == 1 {
 		pods, count = "1 pod of a later group is held and counts", "it"
 	}
-	return spec.Problem{Reason: v1alpha1.ReasonWaitsForItself, Message: fmt.Sprintf(
+	return order.Problem{Reason: v1alpha1.ReasonWaitsForItself, Message: fmt.Sprintf(
 		"%s: %s lacks pods, because they exceed quota %s, where %s, too: raise the quota, or scale down what owns %s until this group is ready",
 		where, nameOfWorkload(w, anywhere), w.QuotaExceeded, pods, count)}
 }

@@ -7,35 +7,35 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 )
 
 // Whoever does what is advised must not find the pod held by what nobody lifts.
 func TestWhatCannotBeHeldIsToldWhatWouldHoldIt(t *testing.T) {
 	ours := []string{"podsequence-scheduler"}
 	for name, tc := range map[string]struct {
-		sequence   spec.Sequence
+		sequence   order.Sequence
 		schedulers []string
 		want       string
 	}{
 		"both hold it": {
-			sequence: spec.Sequence{Gate: "g", GateAllowed: true}, schedulers: ours,
+			sequence: order.Sequence{Gate: "g", GateAllowed: true}, schedulers: ours,
 			want: "web cannot be held: set schedulerName to podsequence-scheduler, or add the scheduling gate g, in the pod template",
 		},
 		"the gate is not allowed": {
-			sequence: spec.Sequence{Gate: "other.io/g"}, schedulers: ours,
+			sequence: order.Sequence{Gate: "other.io/g"}, schedulers: ours,
 			want: "web cannot be held: set schedulerName to podsequence-scheduler in the pod template",
 		},
 		"the gate is not allowed, and there is no scheduler": {
-			sequence: spec.Sequence{Gate: "other.io/g"},
+			sequence: order.Sequence{Gate: "other.io/g"},
 			want:     "web cannot be held: correct schedulingGateName, then add that scheduling gate in the pod template",
 		},
 		"no gate holds it for nodes": {
-			sequence: spec.Sequence{Gate: "g", GateAllowed: true, PerNode: true}, schedulers: ours,
+			sequence: order.Sequence{Gate: "g", GateAllowed: true, PerNode: true}, schedulers: ours,
 			want: "web cannot be held: set schedulerName to podsequence-scheduler in the pod template",
 		},
 		"no gate holds it for nodes, and there is no scheduler": {
-			sequence: spec.Sequence{Gate: "g", GateAllowed: true, PerNode: true},
+			sequence: order.Sequence{Gate: "g", GateAllowed: true, PerNode: true},
 			want:     "web cannot be held: podsequence-scheduler is not part of this installation: install it, or use scope Cluster",
 		},
 	} {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 )
 
 // Report is how far a sequence has come: what its status is written from.
@@ -27,7 +27,7 @@ type Report struct {
 	// Resumed reports that a suspension was lifted, as far as the engine saw.
 	Resumed bool
 	// Override is what annotations add to the spec.
-	Override spec.Override
+	Override order.Override
 	// Refused reports that the namespace to which the sequence points does not allow it. The first of Problems says so.
 	Refused bool
 	// Current is the 0-based index of the first group not passed, or the number of groups. For scope Node it is the
@@ -40,7 +40,7 @@ type Report struct {
 	// Unbound is, for scope Node, the number of members that have no node yet.
 	Unbound int
 
-	Problems []spec.Problem
+	Problems []order.Problem
 
 	// Failures are the members that failed in groups that are not passed, as status has them.
 	Failures []v1alpha1.Failure
@@ -99,7 +99,7 @@ type Group struct {
 	// NodeTrouble says what is wrong with nodes on which the group lacks pods; empty if nothing is known to be.
 	NodeTrouble string
 	// Failure is why the group will not be satisfied unless somebody acts; nil if it may.
-	Failure *spec.Problem
+	Failure *order.Problem
 	// Members and ReadyMembers are names, sorted.
 	Members, ReadyMembers []string
 	// Objects are those that the group waits for. WithoutMembers reports that it waits for nothing that is a pod.
@@ -148,7 +148,7 @@ type Node struct {
 func (n Node) waits() bool { return !n.Completed || n.Group != nil }
 
 // TimedOutNodes reports the nodes that went on without a group.
-func (r Report) TimedOutNodes() (spec.Problem, bool) {
+func (r Report) TimedOutNodes() (order.Problem, bool) {
 	var first string
 	nodes := 0
 	for _, n := range r.Nodes {
@@ -163,7 +163,7 @@ func (r Report) TimedOutNodes() (spec.Problem, bool) {
 	if nodes > 1 {
 		first += fmt.Sprintf("; the same on %d other nodes", nodes-1)
 	}
-	return spec.Problem{Reason: v1alpha1.ReasonPodsReadyTimeout, Message: first}, nodes > 0
+	return order.Problem{Reason: v1alpha1.ReasonPodsReadyTimeout, Message: first}, nodes > 0
 }
 
 // firstTimedOut returns the first group that a node went on without because it was late. Nobody waits for one that is skipped.

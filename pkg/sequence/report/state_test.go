@@ -10,15 +10,15 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 )
 
 // kubectl get shows no conditions: whoever looks there must not take a suspended sequence or a dry run for one that runs.
 func TestStateSaysWhatIsSpecialAboutASequence(t *testing.T) {
-	suspends, skips := spec.Override{Suspend: true}, spec.Override{Skip: []string{"One"}}
+	suspends, skips := order.Override{Suspend: true}, order.Override{Skip: []string{"One"}}
 	passed := Group{Title: "One", Expected: 1, Ready: 1, Released: true, Passed: true, Satisfied: true, Members: []string{"a"}}
 	failed := Group{
-		Title: "One", Expected: 1, Current: true, Released: true, Members: []string{"a"}, Failure: &spec.Problem{Reason: v1alpha1.ReasonPodFailed},
+		Title: "One", Expected: 1, Current: true, Released: true, Members: []string{"a"}, Failure: &order.Problem{Reason: v1alpha1.ReasonPodFailed},
 	}
 
 	for name, test := range map[string]struct {
@@ -31,8 +31,8 @@ func TestStateSaysWhatIsSpecialAboutASequence(t *testing.T) {
 		"suspended":                         {report: Report{Suspended: true}, want: "Suspended"},
 		"suspended by annotation":           {report: Report{Suspended: true, Override: suspends}, want: "Suspended,Overridden"},
 		"a group is skipped by annotation":  {report: Report{Override: skips}, want: "Overridden"},
-		"an annotation that cannot be read": {report: Report{Override: spec.Override{Problems: []spec.Problem{{}}}}, want: "Active"},
-		"an override that is over":          {report: Report{Override: spec.Override{Until: time.Unix(1, 0)}}, want: "Active"},
+		"an annotation that cannot be read": {report: Report{Override: order.Override{Problems: []order.Problem{{}}}}, want: "Active"},
+		"an override that is over":          {report: Report{Override: order.Override{Until: time.Unix(1, 0)}}, want: "Active"},
 		"a dry run":                         {report: Report{DryRun: &DryRun{}}, want: "DryRun"},
 		"a dry run of a suspended sequence": {report: Report{Suspended: true, DryRun: &DryRun{}}, want: "Suspended,DryRun"},
 		"pods started out of order":         {report: Report{OutOfOrder: &OutOfOrder{Pods: []string{"web"}}}, want: "StartedOutOfOrder"},
@@ -80,6 +80,6 @@ func TestStatusSaysTheModeInForce(t *testing.T) {
 }
 
 func refused(r Report) Report {
-	r.Refused, r.Problems = true, []spec.Problem{{Reason: v1alpha1.ReasonNamespaceNotAllowed, Message: "grant it"}}
+	r.Refused, r.Problems = true, []order.Problem{{Reason: v1alpha1.ReasonNamespaceNotAllowed, Message: "grant it"}}
 	return r
 }

@@ -13,7 +13,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/internal/printable"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 )
 
 // Status is what the report says, in the API's words. From the object's present status it takes only what cannot be
@@ -80,7 +80,7 @@ func (r Report) Completed() bool {
 }
 
 // failure is what keeps the sequence, or one of its nodes, from going on unless somebody acts.
-func (r Report) failure() *spec.Problem {
+func (r Report) failure() *order.Problem {
 	if !r.PerNode {
 		if i := slices.IndexFunc(r.Groups, func(g Group) bool { return g.Failure != nil }); i >= 0 {
 			return r.Groups[i].Failure
@@ -96,9 +96,9 @@ func (r Report) failure() *spec.Problem {
 }
 
 // AllProblems are the problems of the sequence and, before them, what keeps it from going on: for all of these it is Degraded.
-func (r Report) AllProblems() []spec.Problem {
+func (r Report) AllProblems() []order.Problem {
 	if failure := r.failure(); failure != nil {
-		return append([]spec.Problem{*failure}, r.Problems...)
+		return append([]order.Problem{*failure}, r.Problems...)
 	}
 	return r.Problems
 }
@@ -114,8 +114,8 @@ func (r Report) degradedReasons() []string {
 }
 
 // refusal is why the namespace to which the sequence points does not allow it.
-func (r Report) refusal() spec.Problem {
-	return spec.Problem{Reason: r.Problems[0].Reason, Message: cutMessage(r.Problems[0].Message)}
+func (r Report) refusal() order.Problem {
+	return order.Problem{Reason: r.Problems[0].Reason, Message: cutMessage(r.Problems[0].Message)}
 }
 
 func (r Report) phase() v1alpha1.Phase {
@@ -196,10 +196,10 @@ func (r Report) progress(g Group) string {
 
 func (r Report) groupStatuses(ps *v1alpha1.PodSequence, now time.Time) []v1alpha1.GroupStatus {
 	statuses := make([]v1alpha1.GroupStatus, len(r.Groups))
-	objects := spec.ObjectRecords(&ps.Status)
+	objects := order.ObjectRecords(&ps.Status)
 	defer CutObjectMessages(statuses)
 	for i, g := range r.Groups {
-		before := spec.RecordOf(&ps.Status, g.Hash, i)
+		before := order.RecordOf(&ps.Status, g.Hash, i)
 		status := v1alpha1.GroupStatus{
 			Name: g.Title, Hash: g.Hash, Expected: count(g.Expected), Ready: count(g.Ready),
 			Phase: r.groupPhase(i), Objects: g.recordedObjects(objects),
@@ -382,7 +382,7 @@ func (r Report) waitingReason(i int) string {
 }
 
 // joined is all messages in one, cut where a condition's message must end.
-func joined(problems []spec.Problem) string {
+func joined(problems []order.Problem) string {
 	messages := make([]string, len(problems))
 	for i, p := range problems {
 		messages[i] = p.Message

@@ -11,7 +11,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/inventory"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 )
 
 // StrayPod is a pod that names a PodSequence of which no group selects it.
@@ -42,7 +42,7 @@ func StrayPodOf(p *inventory.Pod) StrayPod {
 }
 
 // StrayPods is about pods that name a sequence of which no group selects them. It sorts its argument.
-func StrayPods(pods []StrayPod, s *spec.Sequence) spec.Problem {
+func StrayPods(pods []StrayPod, s *order.Sequence) order.Problem {
 	slices.SortFunc(pods, func(a, b StrayPod) int { return strings.Compare(a.Name, b.Name) })
 	var names, have []string
 	for _, p := range pods {
@@ -60,13 +60,13 @@ func StrayPods(pods []StrayPod, s *spec.Sequence) spec.Problem {
 		selected = fmt.Sprintf("the sequence selects only pods of namespace %s, see its spec.namespace: %s", s.Namespace, selected)
 		remedy = fmt.Sprintf("remove the label from the pod template, or create the %s in namespace %s", pod, s.Namespace)
 	}
-	return spec.Problem{Reason: v1alpha1.ReasonStrayPods, Message: fmt.Sprintf(
+	return order.Problem{Reason: v1alpha1.ReasonStrayPods, Message: fmt.Sprintf(
 		"%[1]s %[2]s %[3]s the label of %[4]s, but no group there selects %[5]s, so %[4]s does not hold %[5]s: %[6]s %[7]s; %[8]s: %[9]s",
 		pod, first(names), has, NameOf(s.Key), it, labels, strings.Join(have[:min(len(have), 3)], ", or "), selected, remedy)}
 }
 
 // Selectors says what the groups of a sequence select.
-func Selectors(s *spec.Sequence) string {
+func Selectors(s *order.Sequence) string {
 	const most = 5
 	var texts []string
 	for _, g := range s.Groups[:min(most, len(s.Groups))] {
@@ -80,7 +80,7 @@ func Selectors(s *spec.Sequence) string {
 }
 
 // SelectorOf says which pods a group selects.
-func SelectorOf(g *spec.Group) string {
+func SelectorOf(g *order.Group) string {
 	switch {
 	case g.Selector != nil && g.Selector.Empty():
 		return "all other pods"

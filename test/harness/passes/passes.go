@@ -10,8 +10,8 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence"
+	"example.com/podsequence/pkg/sequence/order"
 	"example.com/podsequence/pkg/sequence/report"
-	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // Record records what is ripe of a sequence, as if all that its groups count had been looked at, and returns what the record changed. It
@@ -22,7 +22,7 @@ func Record(engine *sequence.Engine, key types.NamespacedName) sequence.Changes 
 		return sequence.Changes{}
 	}
 	known, _ := engine.Report(key)
-	stored := spec.Stored{PodSequence: known.Object.DeepCopy()}
+	stored := order.Stored{PodSequence: known.Object.DeepCopy()}
 	stored.ResourceVersion = Next(ripe.ResourceVersion)
 	if stored.Status.Passes == nil {
 		stored.Status.Passes = map[string]v1alpha1.GroupPass{}

@@ -14,7 +14,7 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence"
 	"example.com/podsequence/pkg/sequence/inventory"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 	"example.com/podsequence/tools/podseqctl/snapshot"
 )
 
@@ -39,7 +39,7 @@ func (e *Explainer) group(s *snapshot.Sequence, i int) Reason {
 		if g.Timeout > 0 && !g.ReleasedAt.IsZero() && g.Failure == nil {
 			r.Message += ", its timeout is over " + e.until(g.ReleasedAt.Add(g.Timeout))
 		}
-		if selector, err := spec.Selector(s.Spec.PodGroups[i].PodSelector); err == nil && len(g.Members)+len(e.Parts(s, i)) == 0 && selector.String() != "" {
+		if selector, err := order.Selector(s.Spec.PodGroups[i].PodSelector); err == nil && len(g.Members)+len(e.Parts(s, i)) == 0 && selector.String() != "" {
 			r.Message += "; it selects " + selector.String()
 		}
 		r.Because = append(r.Because, e.members(s, i, g.Members, g.ReadyMembers)...)

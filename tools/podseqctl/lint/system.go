@@ -11,7 +11,7 @@ import (
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 	"example.com/podsequence/tools/podseqctl/snapshot"
 )
 
@@ -117,7 +117,7 @@ func (l *linter) namespaceSelector(s *snapshot.Sequence, i int) labels.Selector 
 	if s.Spec.PodGroups[i].NamespaceSelector == nil {
 		return nil
 	}
-	selector, err := spec.Selector(s.Spec.PodGroups[i].NamespaceSelector)
+	selector, err := order.Selector(s.Spec.PodGroups[i].NamespaceSelector)
 	if err != nil {
 		return nil
 	}
@@ -138,7 +138,7 @@ func (l *linter) namespaceLabels(name string) labels.Set {
 // none.
 func (l *linter) ownIn(s *snapshot.Sequence, i int) *template {
 	g := s.Spec.PodGroups[i]
-	selector, err := spec.Selector(g.PodSelector)
+	selector, err := order.Selector(g.PodSelector)
 	if err != nil || g.PodSelector == nil {
 		return nil
 	}

@@ -15,7 +15,7 @@ import (
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence"
 	"example.com/podsequence/pkg/sequence/inventory"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 	"example.com/podsequence/tools/podseqctl/snapshot"
 )
 
@@ -217,7 +217,7 @@ func (l *linter) problems(s *snapshot.Sequence) {
 // isRefused reports whether the namespace of the pods does not allow the sequence, so that it has no members whatever it selects.
 func (l *linter) isRefused(s *snapshot.Sequence) bool {
 	report, _ := l.Report(s)
-	return slices.ContainsFunc(report.Problems, func(problem spec.Problem) bool {
+	return slices.ContainsFunc(report.Problems, func(problem order.Problem) bool {
 		return problem.Reason == v1alpha1.ReasonNamespaceNotAllowed
 	})
 }
@@ -298,7 +298,7 @@ func (l *linter) amongFiles() string {
 
 // membersOf returns what makes members of a group, and what its selector selects.
 func (l *linter) membersOf(s *snapshot.Sequence, i int) (members, selected []*template) {
-	selector, err := spec.Selector(s.Spec.PodGroups[i].PodSelector)
+	selector, err := order.Selector(s.Spec.PodGroups[i].PodSelector)
 	bySelector := err == nil && s.Spec.PodGroups[i].PodSelector != nil
 	for _, t := range l.templates {
 		if len(t.pods) > 0 && l.Config.IsOwn(t.pods[0]) {

@@ -13,7 +13,7 @@ import (
 	"example.com/podsequence/internal/podgroups"
 	"example.com/podsequence/pkg/sequence"
 	"example.com/podsequence/pkg/sequence/inventory"
-	"example.com/podsequence/pkg/sequence/spec"
+	"example.com/podsequence/pkg/sequence/order"
 )
 
 // Objects are what the API server said when it was asked.
@@ -108,7 +108,7 @@ func (o *Objects) targets(of *Sequence, config sequence.Config) []string {
 		if group.NamespaceSelector == nil {
 			continue
 		}
-		selector, err := spec.Selector(group.NamespaceSelector)
+		selector, err := order.Selector(group.NamespaceSelector)
 		if err != nil {
 			continue
 		}

@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/duration"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/pkg/sequence/order"
 	"example.com/podsequence/pkg/sequence/report"
-	"example.com/podsequence/pkg/sequence/spec"
 	"example.com/podsequence/tools/podseqctl/text"
 )
 
@@ -31,7 +31,7 @@ type Sequence struct {
 	// Unreadable says what of the stored object cannot be read.
 	Unreadable []string
 
-	stored spec.Stored
+	stored order.Stored
 }
 
 // NewSequence returns the sequence that is stored as the object.
@@ -39,7 +39,7 @@ func NewSequence(object *unstructured.Unstructured) (*Sequence, error) {
 	s := &Sequence{Object: object}
 	switch object.GetKind() {
 	case v1alpha1.PodSequenceKind.Kind:
-		s.stored = spec.Read(object.Object)
+		s.stored = order.Read(object.Object)
 		for _, part := range s.stored.Unreadable {
 			s.Unreadable = append(s.Unreadable, part.Message)
 		}
@@ -53,7 +53,7 @@ func NewSequence(object *unstructured.Unstructured) (*Sequence, error) {
 		}
 		s.Status, s.Target = s.stored.Status, cmp.Or(stored.Namespace, object.GetNamespace())
 	case v1alpha1.ClusterPodSequenceKind.Kind:
-		s.stored = spec.ReadCluster(object.Object)
+		s.stored = order.ReadCluster(object.Object)
 		for _, part := range s.stored.Unreadable {
 			s.Unreadable = append(s.Unreadable, part.Message)
 		}

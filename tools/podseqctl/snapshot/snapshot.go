@@ -15,8 +15,8 @@ import (
 	"example.com/podsequence/internal/podgroups"
 	"example.com/podsequence/pkg/sequence"
 	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/order"
 	"example.com/podsequence/pkg/sequence/report"
-	"example.com/podsequence/pkg/sequence/spec"
 )
 
 // Snapshot is what there is at one moment.
@@ -86,7 +86,7 @@ func (s *Snapshot) feed() {
 		e.ReplaceWorkloads(kind, objects, version)
 	}
 	e.ReplacePods(s.Pods, version)
-	var stored, cluster []spec.Stored
+	var stored, cluster []order.Stored
 	for _, each := range s.Sequences {
 		switch _, unknown := s.unknown[each.Key()]; {
 		case unknown:

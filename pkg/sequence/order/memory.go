@@ -1,4 +1,4 @@
-package spec
+package order
 
 import "example.com/podsequence/apis/scheduling/v1alpha1"
 

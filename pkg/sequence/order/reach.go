@@ -1,4 +1,4 @@
-package spec
+package order
 
 import (
 	"k8s.io/apimachinery/pkg/labels"

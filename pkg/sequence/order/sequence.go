@@ -1,4 +1,4 @@
-package spec
+package order
 
 import (
 	"crypto/sha256"
