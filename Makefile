@@ -22,11 +22,22 @@ ldflags := -s -w \
 
 ##@ Try it
 
-.PHONY: help
-help: ## Show this text
-	@awk 'BEGIN { FS = ":.*## " } \
-		/^##@ / { printf "\n%s\n", substr($$0, 5) } \
-		/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+# Lists the targets of a file in 80 columns.
+list = awk 'BEGIN { FS = ":.*\#\# " } \
+	/^\#\#@ / { printf "\n%s\n", substr($$0, 5) } \
+	/^[a-z-]+:.*\#\# / { n = split($$2, words, " "); line = sprintf("  %-16s", $$1); \
+		for (i = 1; i <= n; i++) { \
+			if (length(line) + length(words[i]) > 79) { print line; line = sprintf("%18s", "") } \
+			line = line " " words[i] } \
+		print line }'
+
+.PHONY: help help-proof help-release
+help: ## Show this text; help-proof and help-release list what else there is
+	@$(list) Makefile
+help-proof:
+	@$(list) hack/proof.mk
+help-release:
+	@$(list) hack/release.mk
 
 .PHONY: demo
 demo: build $(if $(REAL),build-real-nodes) ## Start a shop, a storage driver on each node and pods in several namespaces in order, on a sandbox cluster; KEEP=1 leaves it running, REAL=1 runs the shop in containers
@@ -97,13 +108,6 @@ deploy-example: ## Create the three-tier shop of manifests/samples
 
 ##@ Build
 
-REPOSITORY ?=
-.PHONY: site
-site: ## Build the book, docs/, as a static site into dist/site; links to sources begin with REPOSITORY=https://...
-	@rm -rf dist/site
-	@HUGO_PARAMS_REPOSITORY='$(or $(REPOSITORY),https://example.com/podsequence)' HUGO_PARAMS_VERSION='$(VERSION)' CGO_ENABLED=0 \
-		$(GO) -C hack/site tool hugo --source . --destination '$(CURDIR)/dist/site' --noBuildLock --quiet --panicOnWarning
-
 .PHONY: build
 build: ## Build all programs into bin/
 	@hack/compile.sh . ./cmd/...
@@ -161,16 +165,6 @@ build-helm:
 build-gitops:
 	@hack/with-progress.sh "building gitops" $(GO) -C test/gitops build -v -ldflags='-s -w' -o '$(CURDIR)/$(BIN)/gitops' .
 
-# Programs of others for test/ecosystem. Each has a module of its own, with the versions that it was released with, in test/ecosystem/programs/NAME.
-ecosystem := $(patsubst test/ecosystem/programs/%/go.mod,%,$(wildcard test/ecosystem/programs/*/go.mod))
-.PHONY: build-ecosystem $(ecosystem:%=build-ecosystem-%)
-build-ecosystem: $(ecosystem:%=build-ecosystem-%)
-build-ecosystem-kueue: main := sigs.k8s.io/kueue/cmd/kueue
-build-ecosystem-argo-rollouts: main := github.com/argoproj/argo-rollouts/cmd/rollouts-controller
-$(ecosystem:%=build-ecosystem-%): build-ecosystem-%:
-	@mkdir -p $(BIN)/ecosystem
-	@hack/with-progress.sh "building $*" $(GO) -C test/ecosystem/programs/$* build -v -ldflags='-s -w' -o '$(CURDIR)/$(BIN)/ecosystem/$*' $(or $(main),.)
-
 .PHONY: install-kubectl-podseq
 install-kubectl-podseq: build-kubectl-podseq ## Install kubectl podseq, and its completion, into PREFIX (~/.local/bin)
 	install -D $(BIN)/kubectl-podseq cmd/kubectl-podseq/kubectl_complete-podseq -t $(or $(PREFIX),$(HOME)/.local/bin)
@@ -181,68 +175,6 @@ generate: ## Generate deepcopy methods and CRDs from apis/, pages of docs/ from 
 	$(TOOLS) controller-gen crd:generateEmbeddedObjectMeta=true paths=./apis/... output:crd:dir=manifests/crds
 	$(GO) run ./hack/generate
 	$(GO) -C hack/charts run .
-
-.PHONY: dist
-dist: ## Write dist/install.yaml and dist/install-lite.yaml, each also for Kubernetes before 1.36, with images of the name IMG
-	@mkdir -p dist
-	$(RENDER) -image '$(strip $(IMG))' manifests/default >dist/install.yaml
-	$(RENDER) -image '$(strip $(IMG))' manifests/lite >dist/install-lite.yaml
-	$(RENDER) -image '$(strip $(IMG))' $(before_1_36) manifests/default >dist/install-before-1.36.yaml
-	$(RENDER) -image '$(strip $(IMG))' $(before_1_36) manifests/lite >dist/install-lite-before-1.36.yaml
-
-# The time of images: that of the commit, so that two builds of it are the same.
-CREATED ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
-PLATFORMS ?= linux/amd64 linux/arm64
-images := $(GO) -C hack/images run . -source '$(CURDIR)' -ldflags '$(ldflags)' \
-	-version '$(VERSION)' -commit '$(COMMIT)' -created '$(CREATED)'
-
-.PHONY: images
-images: ## Build images of both programs and the kubectl plugin into dist/images, without Docker; PUSH=1 pushes them
-	@$(images) -platforms '$(PLATFORMS)' -image '$(IMG)' -out '$(CURDIR)/dist/images' $(if $(PUSH),-push)
-
-# For the Dockerfile: writes what the image of one PROGRAM has to the directory FILES.
-.PHONY: image-files
-image-files:
-	@$(images) -platforms '$(PLATFORMS)' -only '$(PROGRAM)' -files '$(FILES)'
-
-.PHONY: charts
-charts: ## Package the Helm charts into dist/charts, with images of the name IMG
-	@SOURCE_DATE_EPOCH='$(CREATED)' hack/charts.sh '$(VERSION)' '$(image_repository)' dist/charts
-
-# The kubectl plugin runs where people are. To try a release in minutes: PLATFORMS=linux/amd64 PLUGIN_PLATFORMS=linux/amd64
-PLUGIN_PLATFORMS ?= linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
-# Where the files of the release will be, for krew; by default below REPOSITORY, as on GitHub.
-DOWNLOADS ?=
-
-.PHONY: release
-release: ## Build the release of the current tag into dist/: images, charts, manifests, the kubectl plugin, notes and checksums; KEY=file REPOSITORY=https://... signs it
-	@KEY='$(KEY)' REPOSITORY='$(REPOSITORY)' DOWNLOADS='$(DOWNLOADS)' CREATED='$(CREATED)' PLUGIN_PLATFORMS='$(PLUGIN_PLATFORMS)' VERSION='$(VERSION)' IMG='$(IMG)' GO='$(GO)' LDFLAGS='$(ldflags)' hack/release.sh
-
-# The private key of the releaser, outside of the clone; release.pub is the public one, which a commit has before it is released.
-KEY ?=
-PUBLIC_KEY ?= release.pub
-DIR ?= dist
-# The URL of what ran the build, for the provenance; without it that is whoever has the key.
-BUILDER ?=
-signing := $(GO) -C hack/release run .
-
-.PHONY: release-key
-release-key: ## Make a key to sign releases with: KEY=file for the private one, encrypted with a password; release.pub becomes the public one
-	@$(signing) keys -key '$(abspath $(KEY))' -public '$(abspath $(PUBLIC_KEY))'
-
-.PHONY: sign-release
-sign-release: ## Sign the release in dist/, or DIR=..., with KEY=file: its checksums, and its provenance from REPOSITORY=https://...
-	@$(signing) sign -key '$(abspath $(KEY))' -public '$(abspath $(PUBLIC_KEY))' -dir '$(abspath $(DIR))' \
-		-repository '$(REPOSITORY)' -version '$(VERSION)' -commit '$(COMMIT)' -image '$(IMG)' -builder '$(BUILDER)'
-
-.PHONY: verify-release
-verify-release: ## Verify the signatures and files of the release in dist/, or DIR=..., against release.pub, or PUBLIC_KEY=file
-	@$(signing) verify -public '$(abspath $(PUBLIC_KEY))' -dir '$(abspath $(DIR))'
-
-.PHONY: docker-build
-docker-build: ## Build the images of both programs with Docker, of the name IMG; they contain the same files as those of `make images`
-	$(DOCKER) build --target scheduler --build-arg VERSION='$(VERSION)' --build-arg COMMIT='$(COMMIT)' -t '$(call image,scheduler)' .
-	$(DOCKER) build --target controller --build-arg VERSION='$(VERSION)' --build-arg COMMIT='$(COMMIT)' -t '$(call image,controller)' .
 
 ##@ Check
 
@@ -313,21 +245,9 @@ test-all: test-product test-race ## Run all tests, those that take long and thos
 	# at the end. The module of test/bench/schedulerperf has benchmarks only, and takes long to link.
 	$(go_test) -p 2 -timeout 90m $$($(GO) list ./test/integration ./test/integration/deploymentcoordination ./test/prove ./test/...)
 
-STEPS ?= 2000000
-
-# A third of the time would go into collecting garbage.
-oracle: export GOGC ?= 1600
-.PHONY: oracle
-oracle: ## Compare the engine with the oracle over STEPS random events; two million take two processors about seven minutes
-	PODSEQUENCE_ORACLE_STEPS=$(STEPS) $(GO) test -timeout 24h -run 'TestEngineAgreesWithOracle|TestLate|TestARestart' -v ./pkg/sequence
-
 .PHONY: verify
 verify: ## Check formatting, vet, lint, import directions, and that generated files are up to date; modules other than the product's only if they changed, or CI is set
 	@hack/verify.sh
-
-.PHONY: vulncheck
-vulncheck: ## Look for known vulnerabilities in the code that the programs call; needs the Go vulnerability database, or a copy of it in GOVULNDB
-	@hack/vulncheck.sh
 
 # What a change must pass everywhere: enough for two minutes on nodes that are up.
 short_real := ^(TestThreeTiers|TestAFirstTierThatCrashes|TestANodeDriver|TestAReboot)
@@ -336,106 +256,4 @@ test-real: build build-real-nodes ## Run stories with real kubelets and containe
 	@# RUN is . unless somebody gives it, see deflake. Verbose: each story takes long enough for people to wonder.
 	PODSEQUENCE_BIN='$(CURDIR)/$(BIN)' $(GO) -C test/real test -vet=off -count=1 -v -timeout 60m -run '$(if $(SHORT),$(short_real),$(RUN))' -p 1 $(if $(SHORT)$(filter-out .,$(RUN)),.,./...)
 
-.PHONY: test-ecosystem
-test-ecosystem: build build-ecosystem ## Run stories beside other projects, such as Karpenter; RUN=TestX runs those that match. The first build takes minutes
-	PODSEQUENCE_BIN='$(CURDIR)/$(BIN)' $(GO) -C test/ecosystem test -vet=off -count=1 -v -timeout 60m -run '$(RUN)' -p 1 ./...
-
-.PHONY: test-as-default-scheduler
-test-as-default-scheduler: build ## Run the stories of test/integration with podsequence-scheduler in place of kube-scheduler
-	# Left out: what there is only beside a kube-scheduler.
-	$(GO) test -count=1 -timeout 90m -skip '^(TestANamespaceOptsIn|TestGatedPodsOfTheDefaultSchedulerAreRouted|TestPodsWithTheLabelAreRouted|TestSampleLabelledChart)$$' ./test/integration -as-default-scheduler
-
-FROM ?= HEAD~1
-.PHONY: upgrade-test
-upgrade-test: build ## Upgrade from the commit FROM, and roll back to it, while a thousand pods are held
-	hack/upgrade.sh $(FROM) $(BIN)/earlier
-	$(GO) test -count=1 -timeout 60m -run '^TestUpgradeAndRollBack' ./test/integration -earlier-release $(CURDIR)/$(BIN)/earlier
-
-K8S ?= 1.34
-compat_release = $(shell sed -n 's|^[^=]*k8s.io/kubernetes v\([0-9.]*\).*|\1|p' test/compat/$(K8S)/go.mod)
-compat_ldflags = -s -w -X $(version_pkg).gitVersion=v$(compat_release) \
-	-X $(version_pkg).gitMajor=1 -X $(version_pkg).gitMinor=$(word 2,$(subst ., ,$(K8S)))
-
-# The sandbox has the release of go.mod.
-ifeq ($(K8S),$(basename $(KUBERNETES_VERSION)))
-compat: build
-	$(GO) run ./test/compat -commit '$(COMMIT)' $(ARGS) v$(KUBERNETES_VERSION)
-else
-compat: build build-control-plane
-	$(GO) run ./test/compat -commit '$(COMMIT)' -control-plane $(BIN)/compat/$(K8S) $(ARGS) v$(compat_release)
-endif
-.PHONY: compat
-compat: ## Run the stories on a control plane of Kubernetes K8S (1.34 or later), and write docs/versions.md; ARGS="-features lite" selects some
-
-.PHONY: build-control-plane
-build-control-plane: ## Build API server, controller-manager and scheduler of Kubernetes K8S into bin/compat/, for `sandbox up --control-plane`
-	@test -f test/compat/$(K8S)/go.mod || { echo "error: no module for Kubernetes $(K8S): make one by test/compat/update.sh" >&2; exit 1; }
-	@mkdir -p $(BIN)/compat/$(K8S)
-	@cd test/compat/$(K8S) && $(CURDIR)/hack/with-progress.sh "building the control plane of Kubernetes $(compat_release)" \
-		$(GO) build -v -ldflags '$(compat_ldflags)' -o $(CURDIR)/$(BIN)/compat/$(K8S)/ tool
-
-PKG ?= ./test/integration/...
-RUN ?= .
-.PHONY: deflake
-deflake: build ## Repeat the tests of PKG, or those that match RUN, until one fails or you press Ctrl-C
-	@n=0; while $(GO) test $(race) $(if $(shell grep -ls testing/synctest $(PKG)/*_test.go),-cpu 1) -count=1 -failfast -run '$(RUN)' $(PKG) >.deflake.log 2>&1; do \
-		n=$$((n + 1)); echo "passed $$n times"; \
-	done; cat .deflake.log; echo "failed after passing $$n times"; exit 1
-
-# One SEED, or SEEDS from 1 on; those that were played of this commit are not played again. FRESH=1 plays all. SITES of them side by
-# side: four keep two processors busy.
-SEEDS ?= 3
-SITES ?= 1
-PROVE_DIR ?= .prove$(if $(REAL),/real)
-prove_args = -sites $(SITES) $(if $(PAGE),-page docs/contributing/proof.md) -dir '$(PROVE_DIR)' -commit '$(COMMIT)'
-.PHONY: prove
-prove: build $(if $(REAL),build-real-nodes) ## Play random worlds under random faults, and judge them: SEEDS=n of them, SITES=2 at a time, or SEED=n; REAL=1 adds a real node that reboots, SHRINK=30m shortens what failed, PAGE=1 writes docs/contributing/proof.md
-	$(if $(FRESH),rm -rf '$(PROVE_DIR)')
-	$(GO) run ./test/prove $(if $(SEED),-seed $(SEED),-seeds $(SEEDS)) $(prove_args) $(if $(REAL),-real-nodes $(REAL)) $(if $(SHRINK),-shrink $(SHRINK)) $(ARGS)
-
-.PHONY: prove-writes
-prove-writes: build ## Kill the programs just before and just after each kind of write, 20 times each; SITES=2 at a time, PAGE=1 writes docs/contributing/proof.md
-	$(GO) run ./test/prove -writes $(prove_args) $(ARGS)
-
-.PHONY: mutants
-mutants: ## Make small wrong changes in the code, one at a time, and report which the tests notice; ARGS="-only verdict.go" selects some, FRESH=1 forgets earlier results, PAGE=1 writes docs/contributing/proof.md
-	$(if $(FRESH),rm -rf .mutants)
-	$(GO) run ./test/mutants -commit '$(COMMIT)' $(if $(PAGE),-page docs/contributing/proof.md) $(ARGS)
-
-# An input that reaches new code is not made shorter: that took nearly all the time, and what fails in the engine is shortened by its
-# own tests.
-.PHONY: fuzz
-fuzz: FOR ?= 1h
-fuzz: ## Fuzz the engine and everything that reads stored objects, each for an hour, or FOR=10m; inputs that fail go to testdata/fuzz
-	@grep -rHoE '^func Fuzz[A-Za-z]+' --include='*_test.go' pkg tools | sort | while IFS=': ' read -r file _ name; do \
-		echo "$$name:" && $(GO) test -run '^$$' -fuzz "^$$name$$" -fuzztime '$(FOR)' -fuzzminimizetime 1x "./$${file%/*}" </dev/null || exit 1; \
-	done
-
-##@ Measure
-
-# Benchmarks of rows 1 to 4, see test/bench.
-.PHONY: build-bench
-build-bench:
-	@hack/with-progress.sh "building scheduler_perf" $(GO) -C test/bench/schedulerperf test -c -o '$(CURDIR)/$(BIN)/schedulerperf.test' .
-
-.PHONY: bench
-bench: build $(if $(WORK),,build-bench build-helm $(node_bin)/kubectl) ## Measure what order costs, compared with what people use instead, and write docs/contributing/benchmarks.md; ROW=5 measures one row, WORK=1 only counts instructions, SHORT=1 is a quick trial that fails if a count has grown by 5%
-	$(GO) test -run '^$$' -bench '^BenchmarkRows$$' -benchtime 1x -timeout 24h $(if $(SHORT),-short) ./test/bench -rows '$(ROW)' $(if $(WORK),-only-work) $(if $(BASELINE),-write-baseline)
-
-.PHONY: soak
-soak: FOR ?= $(if $(SHORT),1m,6h)
-soak: build ## Roll out 5,000 pods and reboot nodes, at half the load of the machine for 6 hours, or FOR=1h, and measure memory and latency; SHORT=1 tries it in 3 minutes
-	$(GO) test -run '^$$' -bench '^BenchmarkSoak$$' -benchtime 1x -timeout 48h $(if $(SHORT),-short) ./test/bench -soak '$(FOR)' $(if $(PROFILES),-profiles '$(PROFILES)') \
-		$(if $(SHORT),-soak-nodes 50 -soak-pods 500)
-
-.PHONY: bench-engine
-bench-engine: ## Measure the cost of one event in the engine
-	$(GO) test -run '^$$' -bench . -skip '^BenchmarkGrowth' -benchmem ./pkg/sequence/
-
-.PHONY: bench-growth
-bench-growth: ## Measure what a cluster of 15,000 nodes and 150,000 pods costs the engine, and a tenth and a hundredth of it; SHORT=1 leaves the largest out
-	$(GO) test -run '^$$' -bench '^BenchmarkGrowth' -benchtime 0.1s -timeout 30m $(if $(SHORT),-short) ./pkg/sequence/
-
-.PHONY: bench-tenants
-bench-tenants: build ## Measure what a hostile tenant costs another one; ARGS="-attacks huge-job" selects some attacks, ARGS=-h lists all flags
-	$(GO) run ./test/tenants $(ARGS)
+include hack/release.mk hack/proof.mk
