@@ -29,12 +29,13 @@ func TestAPodOfTwoSequencesNeedsTheLeaveOfBoth(t *testing.T) {
 	s.awaitBound("both", "stock")
 }
 
-// regroup changes the groups of a sequence.
+// regroup changes the groups of a sequence. Pods that are created next are created after that is seen.
 func (s *story) regroup(name string, groups ...v1alpha1.PodGroup) {
 	s.Helper()
 	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"podGroups": groups}})
 	require.NoError(s, err)
 	s.Patch(s.getSequence(name), string(patch))
+	s.unseen = true
 }
 
 func named(title string, pods ...string) v1alpha1.PodGroup {

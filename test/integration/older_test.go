@@ -24,7 +24,9 @@ func TestTheSchedulerEmulatesAnOlderAPIServer(t *testing.T) {
 	})
 	t.Run("pods wait for the driver of their node", func(t *testing.T) {
 		s := newNodeStoryIn(t, env, "a", "b")
-		s.Create(s.driverThenApp().Obj(), s.driver(), s.daemonSet("app", "app"))
+		s.Create(s.driverThenApp().Obj())
+		s.awaitSeen()
+		s.Create(s.driver(), s.daemonSet("app", "app"))
 		s.on("driver", "a")
 		s.on("driver", "b")
 		s.startOn("driver", "a")
