@@ -45,7 +45,7 @@ type Options struct {
 	// Delay is how long what is ripe must have been so before it is recorded: the controller lets the scheduler go first where both run.
 	// 0 for at once.
 	Delay time.Duration
-	// Clock says when a pass is recorded: waits and time-outs of the groups after it count from then. The default is the own clock.
+	// Clock says when a pass is recorded: time-outs of the groups after it count from then. Must not be nil.
 	Clock clock.PassiveClock
 	// Recorded gets the object that the API server returned when passes were recorded, so that nobody waits for the watch to bring it.
 	// Must not be nil.
@@ -70,9 +70,6 @@ type Recorder struct {
 // New returns a Recorder that does nothing until Run. The rate limit of the configuration does not apply: what waits for a pass would only
 // wait longer.
 func New(config *rest.Config, decider Decider, options Options) (*Recorder, error) {
-	if options.Clock == nil {
-		options.Clock = clock.RealClock{}
-	}
 	config = rest.CopyConfig(config)
 	config.QPS, config.RateLimiter = -1, nil
 	client, err := rest.HTTPClientFor(config)

@@ -17,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/rest"
+	"k8s.io/utils/clock"
 
 	"example.com/podsequence/pkg/sequence"
 )
@@ -51,6 +52,7 @@ type stage struct {
 func play(t *testing.T, options Options, story func(t *testing.T, s *stage)) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &stage{objects: map[string]any{}, refusals: map[string][]metav1.Status{}, accepts: map[string]string{}}
+		options.Clock = clock.RealClock{}
 		options.Recorded = func(object *unstructured.Unstructured) {
 			s.mu.Lock()
 			defer s.mu.Unlock()
