@@ -14,16 +14,6 @@ import (
 	"example.com/podsequence/pkg/sequence/report"
 )
 
-// standing is how far a sequence is in one domain. A node is open to a group if the sequence has released the group there.
-type standing struct {
-	// passed are the groups that nothing waits for any more.
-	passed order.GroupSet
-	// released are the groups whose pods may be scheduled there.
-	released order.GroupSet
-	// known reports that the node is known. On one that is not known nothing is open.
-	known bool
-}
-
 // domain is where the groups of a sequence are passed in order: the whole cluster, or one node.
 type domain struct {
 	sequence *sequence
@@ -40,20 +30,6 @@ type domain struct {
 	evaluated bool            // it has been settled at least once
 	dirty     bool            // it will be settled at the end of this transaction
 	published publishedDomain // when it was last settled; guarded by the sequence's domainsMu
-}
-
-// publishedDomain is how far a domain was when it was last published.
-type publishedDomain struct {
-	standing
-	node *node // nil in the cluster, and while the node is not known
-	// ripe are the groups whose pass is to be recorded.
-	ripe order.GroupSet
-	// failed are the groups under way of which members failed.
-	failed order.GroupSet
-	// lost is when a group was last lost, see lastLost.
-	lost inventory.Timestamp
-	// unpublished marks the domains of a sequence that is new, or new in this form.
-	unpublished bool
 }
 
 // restoreFromRecord creates the state of the current group if it needs no pods, so that it takes from the record since when the group is
@@ -574,17 +550,6 @@ func (d *domain) heldFor(group int, namespace string) (held int) {
 	return held
 }
 
-// open returns the groups to which the node with this standing is open.
-func (s standing) open() order.GroupSet {
-	if !s.known {
-		return 0
-	}
-	return s.released
-}
-
-// isOpen reports whether the node with this standing is open to the pods of a group.
-func (s standing) isOpen(group int) bool { return s.open().Has(group) }
-
 // A DaemonSet is due on the nodes where it should have a pod.
 
 // isDue reports whether a DaemonSet should have a pod on the domain's node.
@@ -615,16 +580,6 @@ func (d *domain) missing(g *group) (missing, going int) {
 		}
 	}
 	return missing, going
-}
-
-// asksNodes reports whether some sequence asks for conditions of nodes of this type. Others change nothing.
-func (k *knowledge) asksNodes(condition string) bool {
-	for s := range k.perNode {
-		if s.AsksNode(condition) {
-			return true
-		}
-	}
-	return false
 }
 
 // noteConditions notes when the conditions turned that an event brought. before is the node as it was; nil if there was none.

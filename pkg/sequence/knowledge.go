@@ -502,3 +502,13 @@ func (k *knowledge) tryRest(tx *transaction) {
 		s.untried = 0
 	}
 }
+
+// asksNodes reports whether some sequence asks for conditions of nodes of this type. Others change nothing.
+func (k *knowledge) asksNodes(condition string) bool {
+	for s := range k.perNode {
+		if s.AsksNode(condition) {
+			return true
+		}
+	}
+	return false
+}

@@ -261,3 +261,17 @@ func (p *publishedPod) inVain() time.Time {
 	}
 	return time.Time{}
 }
+
+// publishedDomain is how far a domain was when it was last published.
+type publishedDomain struct {
+	standing
+	node *node // nil in the cluster, and while the node is not known
+	// ripe are the groups whose pass is to be recorded.
+	ripe order.GroupSet
+	// failed are the groups under way of which members failed.
+	failed order.GroupSet
+	// lost is when a group was last lost, see lastLost.
+	lost inventory.Timestamp
+	// unpublished marks the domains of a sequence that is new, or new in this form.
+	unpublished bool
+}

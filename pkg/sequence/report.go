@@ -204,15 +204,12 @@ func (e *Engine) Outdated(object *corev1.Pod) string {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 
-	p, known := e.find(object)
-	if !known {
-		return ""
+	if p, known := e.find(object); known {
+		if set := e.outdatedBy(p); set != nil {
+			return report.Outdated(&set.Workload)
+		}
 	}
-	set := e.outdatedBy(p)
-	if set == nil {
-		return ""
-	}
-	return report.Outdated(&set.Workload)
+	return ""
 }
 
 // Waiting are the unbound members of groups that must still wait.
