@@ -234,34 +234,24 @@ test-race-real:
 	$(race_test) $(shell hack/concurrent.sh real)
 
 .PHONY: test-all
-test-all: test-product ## Run all tests, those that take long and those of the installation, the charts and the images included
+test-all: test-product test-race ## Run all tests, those that take long and those of the installation, the charts and the images included
 	@$(MAKE) --no-print-directory -j 2 build-helm build-gitops
 	@hack/compile.sh . ./...
-	@# The stories leave a fifth of the processors.
-	@$(MAKE) --no-print-directory -j 2 test-stories test-rest
-
-.PHONY: test-stories
-test-stories:
-	@# With three packages at a time, API servers on a slow machine answer too late. Those that wait most begin first, or they would be alone
-	@# at the end. The module of test/bench/schedulerperf has benchmarks only, and takes long to link.
-	$(go_test) -p 2 -timeout 90m $$($(GO) list ./test/integration ./test/integration/deploymentcoordination ./test/prove ./test/...)
-
-# What needs no control plane, where the stories need the processors less.
-.PHONY: test-rest test-others
-test-rest:
-	@nice -n 5 $(MAKE) --no-print-directory test-race test-others
-test-others:
 	$(go_test) ./hack/... ./tools/...
 	for module in images charts release; do $(GO) -C hack/$$module test -vet=off ./... || exit 1; done
 	@hack/compile.sh cmd/sandbox ./...
 	$(GO) -C cmd/sandbox test -vet=off -ldflags=-linkmode=internal ./...
+	@# Nothing beside the stories, and no third package: they keep two processors busy, and API servers on a slow machine answer too late.
+	@# Those that wait most begin first, or they would be alone at the end. The module of test/bench/schedulerperf has benchmarks only, and
+	@# takes long to link.
+	$(go_test) -p 2 -timeout 90m $$($(GO) list ./test/integration ./test/integration/deploymentcoordination ./test/prove ./test/...)
 
 .PHONY: verify
 verify: ## Check formatting, vet, lint, import directions, and that generated files are up to date; modules other than the product's only if they changed, or CI is set
 	@hack/verify.sh
 
 # What a change must pass everywhere: enough for two minutes on nodes that are up.
-short_real := ^(TestThreeTiers|TestAFirstTierThatCrashes|TestANodeDriver|TestAReboot)
+short_real := ^(TestThreeTiers|TestAFirstTierThatCrashes|TestANodeDriver|TestARebootHolds)
 .PHONY: test-real
 test-real: build build-real-nodes ## Run stories with real kubelets and containers on this machine; SHORT=1 runs the most important, RUN=TestX those that match
 	@# RUN is . unless somebody gives it, see deflake. Verbose: each story takes long enough for people to wonder.

@@ -21,10 +21,10 @@ import (
 // PODSEQUENCE_ORACLE_STEPS events. A failure prints a seed, and the shortest history found that fails.
 // With -v they tell how often the worlds came into states that matter.
 
-// Without PODSEQUENCE_ORACLE_STEPS the histories have so many events, which takes some twenty seconds, or with -short a few. After a
+// Without PODSEQUENCE_ORACLE_STEPS the histories have so many events, which takes some ten seconds, or with -short a few. After a
 // change of a rule, run two million.
 const (
-	defaultSteps = 60_000
+	defaultSteps = 30_000
 	shortSteps   = 5_000
 )
 
