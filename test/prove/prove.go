@@ -8,6 +8,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -31,6 +33,7 @@ type prover struct {
 	next     int // of the plans
 	played   int
 	violated int
+	unplayed []string // seeds of worlds that could not be played or judged to their end, which says nothing of the product
 }
 
 // stage plays plans on one site.
@@ -68,29 +71,47 @@ func prove(ctx context.Context, o options, plans []*plan.Plan, out io.Writer) (e
 		return err
 	}
 	if p.violated > 0 {
-		return fmt.Errorf("%w in %d of %d worlds", errViolated, p.violated, len(plans))
+		err = fmt.Errorf("%w in %d of %d worlds", errViolated, p.violated, len(plans))
+	}
+	if len(p.unplayed) > 0 {
+		err = errors.Join(err, fmt.Errorf("seeds that could not be played: %s", strings.Join(p.unplayed, ", ")))
+	}
+	return err
+}
+
+// perform plays plans until none is left, on a site of its own, and on another one after a world that could not be played.
+func (p *prover) perform(ctx context.Context) error {
+	for more := true; more; {
+		var err error
+		if more, err = p.performOnSite(ctx); err != nil {
+			return err
+		}
 	}
 	return nil
 }
 
-// perform plays plans on a site of its own, until none is left.
-func (p *prover) perform(ctx context.Context) (err error) {
+// performOnSite reports whether plans are left.
+func (p *prover) performOnSite(ctx context.Context) (more bool, err error) {
 	s := &stage{prover: p}
 	if s.site, err = site.Start(ctx, site.Options{Instances: 2, RealNodes: p.realNodes}); err != nil {
-		return err
+		return false, err
 	}
-	defer func() { err = errors.Join(err, s.site.Close(err == nil)) }()
+	defer func() { err = errors.Join(err, s.site.Close(err == nil && !more)) }()
 	for what := p.take(); what != nil; what = p.take() {
 		result, err := s.play(ctx, what)
+		if err != nil && ctx.Err() == nil {
+			p.reportUnplayed(what, err)
+			return true, nil
+		}
 		if err != nil {
-			return err
+			return false, err
 		}
 		p.report(result)
 		if len(result.Violations) > 0 {
 			s.shorten(ctx, what)
 		}
 	}
-	return nil
+	return false, nil
 }
 
 // take returns the next plan that nobody plays yet, or nil.
@@ -118,6 +139,15 @@ func (p *prover) report(result results.Result) {
 		left = fmt.Sprintf(" [%d of %d, about %s left]", p.played, len(p.plans), (each * time.Duration(more)).Round(time.Minute))
 	}
 	fmt.Fprintln(p.out, result.String()+left)
+}
+
+// reportUnplayed says why a plan could not be played, such as an API server that did not answer in time on a busy machine.
+func (p *prover) reportUnplayed(what *plan.Plan, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.played++
+	p.unplayed = append(p.unplayed, strconv.FormatUint(what.Seed, 10))
+	fmt.Fprintf(p.out, "seed %d: could not be played: %v\n", what.Seed, err)
 }
 
 // leaveOutPlayed leaves out the seeds that were played of the same commit.
