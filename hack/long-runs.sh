@@ -13,11 +13,11 @@ engine='pkg/sequence'
 programs='apis cmd/scheduler cmd/controller internal kinds pkg'
 
 # name; bound in lines; page; the words before the commit there; what the run judges
-runs="random worlds;30000;docs/contributing/proof.md;\| commit \| ;$programs
-mutants;30000;docs/contributing/proof.md;[0-9] (survived|harmless), on [-0-9]+ at commit .;$programs
-random histories;20000;docs/contributing/proof.md;[-0-9]+, with the engine of commit .;$engine
-fuzzing;20000;docs/contributing/proof.md;ten minutes with the engine of commit .;$engine
-benchmarks;30000;docs/contributing/benchmarks.md;Measured on [-0-9]+ at commit .;$programs
+runs="random worlds;30000;docs/proof/long-runs.md;\| commit \| ;$programs
+mutants;30000;docs/proof/long-runs.md;[0-9] (survived|harmless), on [-0-9]+ at commit .;$programs
+random histories;20000;docs/proof/long-runs.md;[-0-9]+, with the engine of commit .;$engine
+fuzzing;20000;docs/proof/long-runs.md;ten minutes with the engine of commit .;$engine
+benchmarks;30000;docs/proof/benchmarks.md;Measured on [-0-9]+ at commit .;$programs
 compatibility;30000;docs/versions.md;[0-9]+[.][0-9]+[.][0-9]+ at commit .;$programs"
 
 # commits PAGE WORDS: the commits that follow these words.

@@ -71,20 +71,20 @@ deflake: build ## Repeat the tests of PKG, or those that match RUN, until one fa
 SEEDS ?= 3
 SITES ?= 1
 PROVE_DIR ?= .prove$(if $(REAL),/real)
-prove_args = -sites $(SITES) $(if $(PAGE),-page docs/contributing/proof.md) -dir '$(PROVE_DIR)' -commit '$(COMMIT)'
+prove_args = -sites $(SITES) $(if $(PAGE),-page docs/proof/long-runs.md) -dir '$(PROVE_DIR)' -commit '$(COMMIT)'
 .PHONY: prove
-prove: build $(if $(REAL),build-real-nodes) ## Play random worlds under random faults, and judge them: SEEDS=n of them, SITES=2 at a time, or SEED=n; REAL=1 adds a real node that reboots, SHRINK=30m shortens what failed, PAGE=1 writes docs/contributing/proof.md
+prove: build $(if $(REAL),build-real-nodes) ## Play random worlds under random faults, and judge them: SEEDS=n of them, SITES=2 at a time, or SEED=n; REAL=1 adds a real node that reboots, SHRINK=30m shortens what failed, PAGE=1 writes docs/proof/long-runs.md
 	$(if $(FRESH),rm -rf '$(PROVE_DIR)')
 	$(GO) run ./test/prove $(if $(SEED),-seed $(SEED),-seeds $(SEEDS)) $(prove_args) $(if $(REAL),-real-nodes $(REAL)) $(if $(SHRINK),-shrink $(SHRINK)) $(ARGS)
 
 .PHONY: prove-writes
-prove-writes: build ## Kill the programs just before and just after each kind of write, 20 times each; SITES=2 at a time, PAGE=1 writes docs/contributing/proof.md
+prove-writes: build ## Kill the programs just before and just after each kind of write, 20 times each; SITES=2 at a time, PAGE=1 writes docs/proof/long-runs.md
 	$(GO) run ./test/prove -writes $(prove_args) $(ARGS)
 
 .PHONY: mutants
-mutants: ## Make small wrong changes in the code, one at a time, and report which the tests notice; ARGS="-only pkg/record" selects some, FRESH=1 forgets earlier results, PAGE=1 writes docs/contributing/proof.md
+mutants: ## Make small wrong changes in the code, one at a time, and report which the tests notice; ARGS="-only pkg/record" selects some, FRESH=1 forgets earlier results, PAGE=1 writes docs/proof/long-runs.md
 	$(if $(FRESH),rm -rf .mutants)
-	$(GO) run ./test/mutants -commit '$(COMMIT)' $(if $(PAGE),-page docs/contributing/proof.md) $(ARGS)
+	$(GO) run ./test/mutants -commit '$(COMMIT)' $(if $(PAGE),-page docs/proof/long-runs.md) $(ARGS)
 
 # An input that reaches new code is not made shorter: that took nearly all the time, and what fails in the engine is shortened by its
 # own tests.
@@ -103,7 +103,7 @@ build-bench:
 	@hack/with-progress.sh "building scheduler_perf" $(GO) -C test/bench/schedulerperf test -c -o '$(CURDIR)/$(BIN)/schedulerperf.test' .
 
 .PHONY: bench
-bench: build $(if $(WORK),,build-bench build-helm $(node_bin)/kubectl) ## Measure what order costs, compared with what people use instead, and write docs/contributing/benchmarks.md; ROW=5 measures one row, WORK=1 only counts instructions, SHORT=1 is a quick trial that fails if a count has grown by 5%
+bench: build $(if $(WORK),,build-bench build-helm $(node_bin)/kubectl) ## Measure what order costs, compared with what people use instead, and write docs/proof/benchmarks.md; ROW=5 measures one row, WORK=1 only counts instructions, SHORT=1 is a quick trial that fails if a count has grown by 5%
 	$(GO) test -run '^$$' -bench '^BenchmarkRows$$' -benchtime 1x -timeout 24h $(if $(SHORT),-short) ./test/bench -rows '$(ROW)' $(if $(WORK),-only-work) $(if $(BASELINE),-write-baseline)
 
 .PHONY: soak

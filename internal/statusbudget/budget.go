@@ -20,9 +20,9 @@ import (
 )
 
 const (
-	// DefaultTotal is how many small writes a program makes for people in a second if nobody says otherwise. A small write takes the
+	// DefaultTotal is how many small writes a program makes for people in a second by default. A small write takes the
 	// API server about 4 ms of processor time. With twice as many, a tenant who does all that his quota allows slows down on two
-	// cores what pods wait for, see docs/contributing/tenants.md.
+	// cores what pods wait for, see docs/proof/tenants.md.
 	DefaultTotal = 10
 
 	// Burst is how many of them come at once after a pause, as a multiple of what may be written in a second.
@@ -119,7 +119,7 @@ type turns struct {
 	again func(types.NamespacedName)
 }
 
-// Turn implements Turns. While nobody waits it does not go through the queue.
+// Turn implements Turns. While nothing waits it does not go through the queue.
 func (t *turns) Turn(object types.NamespacedName, cost int) bool {
 	c := claim{t, object}
 	cost = min(cost, t.limiter.Burst()) // more is never there

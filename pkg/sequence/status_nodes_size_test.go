@@ -82,7 +82,7 @@ func (f *fleetOfDrivers) pass(d time.Duration) {
 	f.Tick(f.now)
 }
 
-// What status says of 5,000 nodes stays small, whatever their state. docs/contributing/figures.md has these sizes.
+// What status says of 5,000 nodes stays small, whatever their state. docs/proof/figures.md has these sizes.
 func TestStatusOfFiveThousandNodesIsSmallWhateverTheirState(t *testing.T) {
 	slow.Test(t)
 	const completed, waiting = 0, v1alpha1.MaxListedNodes

@@ -46,7 +46,7 @@ measured in full.
 |---|---|---|---|---|---|
 `
 
-// writePage writes docs/contributing/benchmarks.md. Pictures are in a directory beside it.
+// writePage writes docs/proof/benchmarks.md. Pictures are in a directory beside it.
 func writePage(out io.Writer, results []result) {
 	fmt.Fprint(out, introduction)
 	for _, r := range results {

@@ -25,13 +25,13 @@ import (
 var (
 	onlyWork     = flag.Bool("only-work", false, "measure only the rows that count work")
 	rowNumbers   = flag.String("rows", "", "`numbers` of the rows to measure, with commas between them; empty for all")
-	writeThePage = flag.Bool("write-page", false, "write docs/contributing/benchmarks.md and docs/performance.md from the results that are stored, and measure nothing")
+	writeThePage = flag.Bool("write-page", false, "write docs/proof/benchmarks.md and docs/performance.md from the results that are stored, and measure nothing")
 )
 
 // Where results are stored, and the page that is made of them, from the directory of this package.
 const (
 	resultsDir = "results"
-	pageFile   = "../../docs/contributing/benchmarks.md"
+	pageFile   = "../../docs/proof/benchmarks.md"
 )
 
 // Of how many turns the rows are. Those of scheduler_perf differ by little, so they need more.

@@ -46,7 +46,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		flags.PrintDefaults()
 	}
 	only := flags.String("only", "", "make only the changes with this `text` in their package or description")
-	page := flags.String("page", "", "page, such as docs/contributing/proof.md, in which to write the results if all changes were made")
+	page := flags.String("page", "", "page, such as docs/proof/long-runs.md, in which to write the results if all changes were made")
 	commit := flags.String("commit", "", "`commit` of the code, for the page")
 	directory := flags.String("dir", ".mutants", "`directory` for results; a change is judged again only after its file has changed")
 	parallel := flags.Int("parallel", 2, "`number` of changes to judge at the same time")

@@ -93,7 +93,7 @@ func parse(args []string) (options, error) {
 	flags.DurationVar(&o.shrink, "shrink", 0, "longest time to search for a shorter plan that fails too, such as 30m; 0 for no search")
 	flags.DurationVar(&o.patience, "patience", 30*time.Second, "time after the last fault until everything must be right, such as 30s")
 	flags.StringVar(&o.dir, "dir", "", "`directory` for results, and for the plans, traces and logs of seeds that failed")
-	flags.StringVar(&o.page, "page", "", "page, such as docs/contributing/proof.md, in which to rewrite the part about the runs")
+	flags.StringVar(&o.page, "page", "", "page, such as docs/proof/long-runs.md, in which to rewrite the part about the runs")
 	flags.StringVar(&o.commit, "commit", "unknown", "commit of the code under test; the page counts only results of this commit")
 	if err := flags.Parse(args); err != nil {
 		return o, err

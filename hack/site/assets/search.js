@@ -13,7 +13,7 @@ window.bookSections = (rows) => {
     url, id, page, heading, text,
     lower: { page: page.toLowerCase(), heading: heading.toLowerCase(), text: text.toLowerCase() },
     // Users of the book look for what they do, and seldom for how it was built.
-    weight: url.startsWith("contributing/") ? 0.4 : 1,
+    weight: /^(contributing|proof)\//.test(url) ? 0.4 : 1,
   }));
   search();
 };

@@ -10,7 +10,7 @@ import (
 
 func sortedKeys(counts map[string]int) []string { return slices.Sorted(maps.Keys(counts)) }
 
-// Page is what docs/contributing/proof.md is made from.
+// Page is what docs/proof/long-runs.md is made from.
 type Page struct {
 	Date    time.Time
 	Commit  string
