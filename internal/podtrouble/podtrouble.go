@@ -80,7 +80,7 @@ func Ended(state *corev1.ContainerStateTerminated) string {
 }
 
 // Failure says why a pod failed, to be read after the word failed: what kubelet says of the pod, or of the first container that failed. It
-// is empty if nobody says.
+// is empty if unknown.
 func Failure(pod *corev1.Pod) string {
 	if pod.Status.Reason != "" {
 		return fmt.Sprintf(" (%s)%s", pod.Status.Reason, Colon(pod.Status.Message))

@@ -1,5 +1,5 @@
 // Package printable makes text of which other people wrote a part safe to print: in a terminal, in a condition or an event, and in a
-// log. It is for whoever composes a message from names, annotations and messages of objects.
+// log. Use it for messages that are composed of names, annotations and messages of objects.
 package printable
 
 import (

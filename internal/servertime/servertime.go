@@ -33,7 +33,7 @@ type Clock struct {
 func New(logger klog.Logger) *Clock { return &Clock{WithTicker: ownClock(), logger: logger} }
 
 // Now is the earlier of the own time and the API server's. It is zero until the API server has answered a client whose configuration
-// was wrapped: whoever never goes back in time must not begin with a wrong one.
+// was wrapped: a clock that never goes back must not begin with a wrong time.
 func (c *Clock) Now() time.Time {
 	c.lock.Lock()
 	defer c.lock.Unlock()

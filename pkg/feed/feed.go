@@ -61,7 +61,7 @@ import (
 type Feed struct {
 	engine *sequence.Engine
 	sink   func(sequence.Changes)
-	opened func() // nil if nobody wants to know
+	opened func() // nil if not needed
 
 	// world are the kinds that the engine must know before it hears of sequences.
 	world      []watchedKind
@@ -103,7 +103,7 @@ func New(config *rest.Config, engine *sequence.Engine, options Options) (*Feed, 
 	}
 	config = rest.CopyConfig(config)
 	rest.AddUserAgent(config, "feed")
-	// How much is listed at once is bounded by whoever asks: to be slowed down further would only keep pods waiting.
+	// The callers bound how much is listed at once: to be slowed down further would only keep pods waiting.
 	config.QPS, config.RateLimiter = -1, nil
 
 	client, err := metadata.NewForConfig(config)
@@ -371,7 +371,7 @@ func (f *Feed) replaceSequences(kind *sequenceKind, all []order.Stored, version 
 	return f.engine.ReplaceSequences(all, version)
 }
 
-// Recorded enters what the API server returned when passes of a sequence were recorded, so that nobody waits for the watch to bring it.
+// Recorded enters what the API server returned when passes of a sequence were recorded, so that nothing waits for the watch to bring it.
 func (f *Feed) Recorded(stored *unstructured.Unstructured) {
 	kind := f.sequences[0]
 	if stored.GetNamespace() == "" {

@@ -12,10 +12,10 @@ import (
 // objectStore hands objects of one type to the engine. A reflector calls it from one goroutine, in the order of the watch.
 type objectStore[T metav1.Object] struct {
 	feed          *Feed
-	position      *position // nil if nobody asks how far the watch has come
+	position      *position // nil if not needed
 	apply, remove func(T) sequence.Changes
 	replace       func(list []T, version string) sequence.Changes
-	replaced      func() // called after each list; nil if nobody wants to know
+	replaced      func() // called after each list; nil if not needed
 
 	once  sync.Once
 	first chan struct{} // closed after the first complete list

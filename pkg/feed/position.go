@@ -14,7 +14,7 @@ type position struct {
 
 	mu      sync.Mutex
 	version string
-	moved   chan struct{} // closed when the watch brings more; nil while nobody waits
+	moved   chan struct{} // closed when the watch brings more; nil while nothing waits
 }
 
 // advance notes that the watch has brought everything up to this version into the engine. p may be nil.

@@ -30,7 +30,7 @@ import (
 const (
 	// workers bounds how many sequences are worked on at once.
 	workers = 8
-	// FieldManager is nobody else's, so that managedFields tells the passes from the rest of status.
+	// FieldManager is used for nothing else, so that managedFields tells the passes from the rest of status.
 	FieldManager = "podsequence-passes"
 )
 
@@ -47,7 +47,7 @@ type Options struct {
 	Delay time.Duration
 	// Clock says when a pass is recorded: time-outs of the groups after it count from then. Must not be nil.
 	Clock clock.PassiveClock
-	// Recorded gets the object that the API server returned when passes were recorded, so that nobody waits for the watch to bring it.
+	// Recorded gets the object that the API server returned when passes were recorded, so that nothing waits for the watch to bring it.
 	// Must not be nil.
 	Recorded func(object *unstructured.Unstructured)
 }
@@ -125,7 +125,7 @@ func Explain(decision report.Decision, why func(sequence types.NamespacedName) s
 	return decision.Message()
 }
 
-// note remembers what went wrong, and sees to the next turn of a sequence. After a failure that is over nobody knows whether Record was
+// note remembers what went wrong, and sees to the next turn of a sequence. After a failure that is over it is unknown whether Record was
 // called meanwhile.
 func (r *Recorder) note(key types.NamespacedName, err error) {
 	r.mu.Lock()

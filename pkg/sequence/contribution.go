@@ -38,7 +38,7 @@ var emptyGroupState = &groupState{}
 
 // contribution is what a pod adds to the sums of a group that counts it.
 type contribution struct {
-	// since is since when the pod counts as ready in the group, or from when it will; zero if it is not Ready, and if nobody says.
+	// since is since when the pod counts as ready in the group, or from when it will; zero if it is not Ready, or if unknown.
 	since inventory.Timestamp
 	// demand is that of the pod's owner; nil if the pod does not count for it, as one of an older revision. If it is that of a later group,
 	// the pod is one that this group need not expect.

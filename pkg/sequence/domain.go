@@ -238,7 +238,7 @@ func (d *domain) countsIn(p *pod, group int) (c contribution) {
 		c.since, c.ready = reached.Since, true
 		return c
 	}
-	// A time of the API, cut to whole seconds, and so is the sum. Whoever counts from it begins with the next full second, once.
+	// A time of the API, cut to whole seconds, and so is the sum. Count from the next full second, once.
 	c.since, c.timed = inventory.TimestampOf(p.SteadySince().Time().Add(minReady)), true
 	c.ready = !k.now.Before(c.trialEnds())
 	return c
@@ -609,7 +609,7 @@ func (d *domain) unmet(g *group) readiness.Unmet {
 	return readiness.UnmetOn(g.NodeConditions, &d.node.Node)
 }
 
-// conditionsSince is when the last condition of the node turned that the group asks for; zero if it asks for none, or nobody says.
+// conditionsSince is when the last condition of the node turned that the group asks for; zero if it asks for none, or if unknown.
 func (d *domain) conditionsSince(i int) time.Time {
 	g := d.sequence.groups[i]
 	if len(g.NodeConditions) == 0 || d.node == nil {

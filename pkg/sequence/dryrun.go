@@ -21,7 +21,7 @@ type dryRun struct {
 }
 
 // A sequence with spec.dryRun holds nothing, but it has members, and passes its groups as any other. While it is suspended it holds its
-// pods as if it had no dry run. Which pods it would hold is worked out when somebody asks: the members of groups that are not released, if
+// pods as if it had no dry run. Which pods it would hold is worked out on demand: the members of groups that are not released, if
 // they have no node, or got it since the group was closed to them. When a group is released, they are added to the total. Nothing is
 // decided by that.
 
@@ -67,7 +67,7 @@ func (k *knowledge) countHeld(r *report.DryRun, d *domain, group int, lost time.
 }
 
 // wouldHold reports whether a sequence would hold a pod but for its dry run, as long as its group is not released. closed is since when it
-// is not. Of a pod that has a node nobody knows whether it was pinned to it: those of DaemonSets are.
+// is not. Of a pod that has a node it is unknown whether it was pinned to it: those of DaemonSets are.
 func (k *knowledge) wouldHold(p *pod, m membership, closed time.Time) bool {
 	governed := p.GateLifted || k.settings.governs(p, m.sequence)
 	if !governed || p.Terminating || p.Bound() && p.BoundAt.Time().Before(closed.Truncate(time.Second)) {

@@ -21,7 +21,7 @@ import (
 // Engine takes in what the API server says of PodSequences, pods, nodes and the workloads that make pods, event by event, and
 // publishes what that changes. It is safe for concurrent use.
 //
-// Events come one at a time. Whoever asks waits for the event that is under way, by mu. The scheduler does not ask: it
+// Events come one at a time. A question waits, by mu, for the event that is under way. The scheduler does not ask: it
 // reads what is published, see Verdict, and waits for nothing. No lock is held while calling out.
 type Engine struct {
 	mu sync.RWMutex
@@ -233,7 +233,7 @@ func (e *Engine) KindInstalled(installed bool) Changes {
 }
 
 // Circle returns a circle through a sequence of scope Cluster. It is not a part of the report, because an event of any sequence of a circle
-// may open or close it: whoever tells people tells the others, too.
+// may open or close it: messages name the others, too.
 func (e *Engine) Circle(key types.NamespacedName) Circle {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
@@ -443,7 +443,7 @@ func (e *Engine) WaitsFor(later, earlier *corev1.Pod) bool {
 }
 
 // MayBeHeldAgain reports whether a group that the pod waits for may break, so that a sequence holds the pod again. It is true for a pod that
-// the engine does not know, or knows on a node. It waits for nobody.
+// the engine does not know, or knows on a node. It never waits.
 func (e *Engine) MayBeHeldAgain(object *corev1.Pod) bool {
 	seen, known := e.published.find(object)
 	return !known || slices.ContainsFunc(seen.memberships(), func(m membership) bool { return m.holdFacts().IsRevocable() })

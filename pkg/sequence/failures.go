@@ -272,7 +272,7 @@ func (s *sequence) failedMembers(i int) []v1alpha1.Failure {
 	return all
 }
 
-// failedGroups returns the groups under way that will not be satisfied unless somebody acts, because members failed, or that are too late.
+// failedGroups returns the groups under way that will not be satisfied without intervention, because members failed, or that are too late.
 func (d *domain) failedGroups() order.GroupSet {
 	failed := order.GroupSet(0)
 	for i := range d.Current().All() {
@@ -341,7 +341,7 @@ func (d *domain) lostIn(i int) []v1alpha1.Failure {
 }
 
 // newestJob is the Job of a group that was created last and is not being deleted; the zero value if there is none. Of several of one second
-// it is the first by name, whenever somebody asks: status names it.
+// it is the first by name, however often it is asked for: status names it.
 func (d *domain) newestJob(i int) *inventory.Workload {
 	newest := &inventory.Workload{}
 	for demand := range d.sequence.groups[i].demands {

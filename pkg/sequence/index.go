@@ -27,7 +27,7 @@ func remove[K comparable, V comparable](index map[K]map[V]struct{}, key K, value
 }
 
 // lists is an index that keeps the values of each key in a list, as there are few pods of most owners and nodes: a map with one value takes
-// 200 bytes. Whoever adds a value sees to it that it is there once.
+// 200 bytes. The caller must not add a value twice.
 type lists[K, V comparable] map[K][]V
 
 func (x lists[K, V]) add(key K, value V) { x[key] = append(x[key], value) }

@@ -14,7 +14,7 @@ type outOfOrder struct {
 	pods map[*pod]struct{} // nil if there are none
 	// checks reports that this engine is the first to see the sequence.
 	checks bool
-	// from is when this engine first saw the sequence. It judges pods of other schedulers that are bound since, whoever saw the sequence first.
+	// from is when this engine first saw the sequence. It judges pods of other schedulers that are bound since, even if it was not the first.
 	from time.Time
 }
 

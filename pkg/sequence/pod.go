@@ -25,7 +25,7 @@ type pod struct {
 	places *[]membership // see memberships; never written to
 }
 
-// unbound is what matters of a pod only while it has no node. Pods that have one share a value that nobody writes to.
+// unbound is what matters of a pod only while it has no node. Pods that have one share a value that is read-only.
 type unbound struct {
 	// kept are its places in sequences of scope Node that keep it from some nodes, see needs; nil if none does.
 	kept *[]membership

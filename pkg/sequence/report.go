@@ -117,7 +117,7 @@ func (d *domain) report(i int, now time.Time) report.Group {
 	return r
 }
 
-// failure is why the group will not be satisfied unless somebody acts.
+// failure is why the group will not be satisfied without intervention.
 func (d *domain) failure(i int, now time.Time) *order.Problem {
 	g := d.sequence.groups[i]
 	if d.looksSatisfied(i) || g.Skip {
@@ -165,7 +165,7 @@ func (d *domain) passedByTimeout(i int, now time.Time) bool {
 	return d.timedOut(i, now) && !d.PassedAt(i).Before(d.deadline(i))
 }
 
-// outdatedPods reports pods of an older revision that are not ready and that nobody replaces.
+// outdatedPods reports pods of an older revision that are not ready and that is not replaced.
 func (k *knowledge) outdatedPods(s *sequence) (order.Problem, bool) {
 	var pods []string
 	for _, d := range s.domains {

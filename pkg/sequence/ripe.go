@@ -12,7 +12,7 @@ import (
 )
 
 // A pass is permanent, so it is recorded in status before anything is released by it. Nobody releases by what a watch says alone: the
-// watches of pods and of workloads are not in step. So whoever records a pass first looks at what the group counts with reads that go to
+// watches of pods and of workloads are not in step. So before a pass is recorded, the recorder looks at what the group counts with reads that go to
 // etcd, and records it only if the engine, asked once more, still goes by the same.
 //
 // That is enough for pods, too, as long as their watch has brought something that is newer than the sequence, than the newest node, and than
@@ -25,7 +25,7 @@ type Ripe struct {
 	// UID and ResourceVersion are of the object from whose status the passes are missing.
 	UID             types.UID
 	ResourceVersion string
-	// Passes are to be recorded, by the hash of their group. Whoever records them says when, because nothing is released before.
+	// Passes are to be recorded, by the hash of their group. The recorder adds the time, because nothing is released before.
 	Passes map[string]v1alpha1.GroupPass
 	// Workloads are all that the groups count, sorted.
 	Workloads []inventory.WorkloadKey

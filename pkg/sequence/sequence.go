@@ -68,7 +68,7 @@ type sequence struct {
 
 	// changedAs is the version of the event with which its groups, or the namespaces where they have members, became what they are.
 	changedAs string
-	// sinceVersion is the version of the event with which the sequence began to count, in its scope; empty if nobody knows.
+	// sinceVersion is the version of the event with which the sequence began to count, in its scope; empty if unknown.
 	sinceVersion string
 	// gone are the failures of members that went before status listed them.
 	gone map[types.UID]v1alpha1.Failure
@@ -99,7 +99,7 @@ type group struct {
 	// demands are the workloads whose pods this group selects.
 	demands map[*demand]struct{}
 
-	// open are the nodes that were open to it when somebody last looked, see Placement.OpenNodes.
+	// open are the nodes that were open to it at the last look, see Placement.OpenNodes.
 	open atomic.Pointer[OpenNodes]
 
 	// objects are what status says of the objects that the group waits for.
@@ -200,7 +200,7 @@ func (s *sequence) inheritProgress(old *sequence, k *knowledge) {
 }
 
 // noteChangesSinceStatus is for an engine that sees the sequence for the first time. What status does not say as it is now was changed
-// since status was written. When, nobody has recorded: so no time-out counts from before now.
+// since status was written. The time is not recorded: so no time-out counts from before now.
 func (s *sequence) noteChangesSinceStatus(now time.Time) {
 	now = now.Truncate(time.Second)
 	suspended := meta.FindStatusCondition(s.object.Status.Conditions, v1alpha1.ConditionSuspended)

@@ -100,7 +100,7 @@ func (set *settings) needs(p *pod) []membership {
 	return needs
 }
 
-// Whoever asks whether a pod may be scheduled asks holderOf, which has the rules of the package hold applied to every sequence of the pod.
+// Whether a pod may be scheduled is answered by holderOf, which has the rules of the package hold applied to every sequence of the pod.
 // The facts for these rules are gathered here and nowhere else.
 
 // holdFacts returns what decides whether the sequence holds the pod, but for whether the group is released. It needs no lock.

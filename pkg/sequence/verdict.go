@@ -58,7 +58,7 @@ func LiftPatch(lift Lift) []byte {
 	})
 }
 
-// Nomination is the room that is kept on a node for a pod that must wait. Whoever places other pods counts a nominated pod as if it
+// Nomination is the room that is kept on a node for a pod that must wait. A scheduler that places other pods counts a nominated pod as if it
 // were bound, so pods that it waits for might wait for its room.
 type Nomination struct {
 	UID             types.UID
@@ -146,7 +146,7 @@ func (p *Placement) OpenNodes() *OpenNodes {
 	return fewest
 }
 
-// OpenNodes are the nodes that are open to pods with one place in a sequence. Nobody writes to them.
+// OpenNodes are the nodes that are open to pods with one place in a sequence. They are read-only.
 type OpenNodes struct {
 	Names sets.Set[string]
 	// Why says in the manner of a scheduler how many nodes wait for which groups if there is none. It is empty if no node is known either.

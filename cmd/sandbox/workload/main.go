@@ -68,7 +68,7 @@ func main() {
 	if flag.NArg() > 1 { // flags may follow the mode, too
 		_ = flag.CommandLine.Parse(flag.Args()[1:]) // it exits on errors
 	}
-	if mode == "get" { // a probe, whose output nobody reads
+	if mode == "get" { // a probe, whose output is not read
 		os.Exit(get(o.port, o.path))
 	}
 	say("STARTED", mode, os.ExpandEnv(o.say))

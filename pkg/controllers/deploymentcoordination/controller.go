@@ -32,7 +32,7 @@ const (
 // workers is how many namespaces are worked on at once, so that a slow write does not keep the others waiting.
 const workers = 4
 
-// DefaultMaxCoordinations is how many coordinations of a namespace count if nobody says otherwise.
+// DefaultMaxCoordinations is how many coordinations of a namespace count by default.
 const DefaultMaxCoordinations = 100
 
 // Options are what the operator of the cluster decides, and what the other controllers have to say.

@@ -509,7 +509,7 @@ func (d *deliberation) setHealth() {
 	}
 }
 
-// isStalled reports whether nothing more rolls out here unless somebody acts. It is for a coordination that is not ready.
+// isStalled reports whether nothing more rolls out here without intervention. It is for a coordination that is not ready.
 func (d *deliberation) isStalled() bool {
 	if !meta.IsStatusConditionTrue(d.status.Conditions, v1.ConditionDegraded) {
 		return false

@@ -41,7 +41,7 @@ func eventsFor(before v1.DeploymentCoordinationStatus, decision Decision) []even
 	for _, state := range after.DeploymentStates {
 		earlier, known := states[state.Name]
 		if !known && before.UnlistedDeployments > 0 {
-			continue // nobody knows whether it is new
+			continue // it is unknown whether it is new
 		}
 		switch {
 		case state.Skipped != "" && earlier.Skipped == "":

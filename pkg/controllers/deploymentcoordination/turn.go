@@ -65,9 +65,9 @@ type turn struct {
 	unreleased sets.Set[string]
 	// records are what is on record of Deployments by now.
 	records records
-	// holds are what would hold the pods of Deployments, by their place, as far as somebody asked.
+	// holds are what would hold the pods of Deployments, by their place, computed as needed.
 	holds map[int]sequence.Hold
-	// rolling are the places of Deployments that roll out unpaused. It is nil until somebody asks.
+	// rolling are the places of Deployments that roll out unpaused. It is computed when first needed.
 	rolling []int
 	// confirmed says that the API server has had the coordinations in this turn as we do.
 	confirmed bool
@@ -478,7 +478,7 @@ func (t *turn) handler(place int) int {
 	return t.plan.matching[place][0]
 }
 
-// hold is what would hold new pods of the Deployment. It is asked for once in a turn, whoever matches the Deployment.
+// hold is what would hold new pods of the Deployment. It is worked out once in a turn, however many coordinations match the Deployment.
 func (t *turn) hold(place int) sequence.Hold {
 	hold, ok := t.holds[place]
 	if !ok {
@@ -561,7 +561,7 @@ func (t *turn) look(ctx context.Context, i int) {
 		}
 	}
 	if err != nil {
-		t.confirmed = false // nobody knows whether the write was done
+		t.confirmed = false // it is unknown whether the write was done
 	}
 	t.todo.Delete(uid)
 }

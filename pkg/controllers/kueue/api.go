@@ -143,7 +143,7 @@ func (w *workload) checksFrom(ours sets.Set[string], from, state, message string
 	return changed
 }
 
-// dequeue is the condition that takes the Workload out of the queue; nil if it is out of it already, whoever did that.
+// dequeue is the condition that takes the Workload out of the queue; nil if it is already out of it.
 func (w *workload) dequeue(message string) *metav1.Condition {
 	now := w.condition(requeued)
 	if now.Status == metav1.ConditionFalse && (now.Reason != ReasonWaits || now.Message == message) {

@@ -40,7 +40,7 @@ type dispatcher struct {
 	writer podRequests
 	// pods is nil when nothing is to be explained here.
 	pods *waitingPods
-	// targets is nil when nobody asks what is held.
+	// targets is nil when it is not asked what is held.
 	targets *targets
 }
 

@@ -32,7 +32,7 @@ func startOf(job *batchv1.Job) *metav1.Time {
 	return job.Status.StartTime
 }
 
-// jobDeadline is the deadline that a Job has of its own: what is left of that of the whole. So it holds while nobody runs
+// jobDeadline is the deadline that a Job has of its own: what is left of that of the whole. So it holds while nothing runs
 // this controller. The annotation has the same number, so that a deadline that a policy of the cluster gave the Job, or
 // somebody changed, is left alone.
 type jobDeadline struct{ seconds *int64 }

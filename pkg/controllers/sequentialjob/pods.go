@@ -25,7 +25,7 @@ import (
 	"example.com/podsequence/internal/podtrouble"
 )
 
-// podCache caches the pods of all steps, without the fields that nobody needs. A standby does not run it. Nothing waits for it:
+// podCache caches the pods of all steps, without the fields that are not needed. A standby does not run it. Nothing waits for it:
 // until it has synced it returns no pods, and steps run without them.
 type podCache struct {
 	cache.Cache
@@ -117,7 +117,7 @@ const mostPods = 500
 // word is what is to be said of the pods of a step.
 type word struct {
 	text string
-	// waits is true if no pod of the step runs, and since is when that began, in seconds; 0 if nobody knows.
+	// waits is true if no pod of the step runs, and since is when that began, in seconds; 0 if unknown.
 	waits bool
 	since int64
 }

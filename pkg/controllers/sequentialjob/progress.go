@@ -12,7 +12,7 @@ import (
 // progress is how far an object has come.
 type progress struct {
 	steps int32
-	// unknown is true if nobody knows how many steps there are, because the object cannot be decoded.
+	// unknown is true if unknown how many steps there are, because the object cannot be decoded.
 	unknown bool
 	// current is the first step that is not completed; steps if all are.
 	current int32

@@ -64,7 +64,7 @@ func New(ctx context.Context, obj runtime.Object, handle fwk.Handle) (fwk.Plugin
 func (pl *PodSequence) Name() string { return Name }
 
 // PreEnqueue keeps a pod out of the queue until it is released. It runs under the queue's lock for every pod that is added or
-// activated, so it does no more than read what the engine has published. Nobody is shown its message: the writer tells the pod
+// activated, so it does no more than read what the engine has published. Its message is not shown: the writer tells the pod
 // what it waits for.
 //
 // A pod with gates is left to the plugin SchedulingGates, which holds it until they are gone, and then makes the queue ask again. So
@@ -163,7 +163,7 @@ func (pl *PodSequence) isNodeOpen(_ klog.Logger, pod *v1.Pod, _, newObj any) (fw
 // PreEnqueue asks the engine, and either the pod is tried again after back-off, or it is held until it is released.
 //
 // Only pods that sequences release wait for a slot of maxBindsAtOnce. Others must not queue behind the release of a sequence. The context
-// is that of the binding cycle, which ends when the pod is bound, or is not, whoever binds it: with it the slot is given back.
+// is that of the binding cycle, which ends when the pod is bound, or is not, by whichever plugin: with it the slot is given back.
 func (pl *PodSequence) Bind(ctx context.Context, _ fwk.CycleState, pod *v1.Pod, node string) *fwk.Status {
 	unbound := *pod // the scheduler has set the node already
 	unbound.Spec.NodeName = ""
@@ -198,7 +198,7 @@ func (pl *PodSequence) lastLook(unbound *v1.Pod, node string) (sequence.Verdict,
 
 // spareAwaited makes the plugin DefaultPreemption of this profile spare the pods for which a pod waits. A pod that evicts a member of a group
 // that it waits for is held by its own doing: the group breaks, the pod is held again, and the replacement of the evicted pod takes the room
-// back. For a whole PodGroup, DefaultPreemption asks nobody. There RemovePod fails when the scheduler settles on such a victim, and with it
+// back. For a whole PodGroup, DefaultPreemption does not ask. There RemovePod fails when the scheduler settles on such a victim, and with it
 // this attempt of the PodGroup.
 //
 // A profile has its other plugins only when New has returned, so the first scheduling cycle does this. It comes before any preemption.

@@ -18,7 +18,7 @@ type Facts struct {
 	Gated bool
 	// Placed reports that the pod has a node, or needs none because it is being deleted.
 	Placed bool
-	// Blind reports that nobody sees nodes.
+	// Blind reports that nodes are not visible.
 	Blind bool
 }
 
@@ -33,7 +33,7 @@ const (
 	// ByNode is a pod that the sequence keeps from the nodes on which it has not released the pod's group. It must wait while that is the one
 	// node that it asks for; any other pod is tried.
 	ByNode
-	// Unsupported is a pod that keeps its gate: whoever places it does not know on which nodes the sequence has released its group.
+	// Unsupported is a pod that keeps its gate: its scheduler does not know on which nodes the sequence has released its group.
 	Unsupported
 )
 

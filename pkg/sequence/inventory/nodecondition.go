@@ -11,7 +11,7 @@ import (
 type NodeCondition struct {
 	Type   string
 	Status metav1.ConditionStatus
-	// Since is since when the condition has this status: its last transition, but not before the node was created. It is zero if nobody says.
+	// Since is since when the condition has this status: its last transition, but not before the node was created. It is zero if the API does not say.
 	Since Timestamp
 }
 

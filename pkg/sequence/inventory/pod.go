@@ -36,7 +36,7 @@ type Pod struct {
 	// BoundAt is when the pod got its node, as the API server says, or else when it was created; zero while it has none.
 	BoundAt Timestamp
 	// ReadyAt is when Ready last became true, as the API says: not before the pod was created and bound, whatever the kubelet's clock
-	// says. It is zero while the pod is not ready, and if nobody says when.
+	// says. It is zero while the pod is not ready, and if the API does not say when.
 	ReadyAt Timestamp
 	// steadyAt is ReadyAt, or, if that was in the future, when it was first seen. It is zero while the pod is not ready.
 	steadyAt Timestamp
@@ -46,11 +46,11 @@ type Pod struct {
 	Terminating bool
 	OwnerKnown  bool // its controller is of a kind in the table of workload kinds
 	Nominated   bool // it has no node, and room is kept for it on one (status.nominatedNodeName)
-	GateLifted  bool // a gate of it was lifted when it was released, and somebody saw that: whoever enters the pod sets it
+	GateLifted  bool // a gate of it was lifted when it was released, and that was seen: set by the caller that enters the pod
 	// Mirror reports that kubelet made it of a static pod: no scheduler placed it, nobody can hold it, and no controller replaces it.
 	Mirror bool
 	// Hook reports that it is a hook that no order concerns, as its own annotations say, see IsUnorderedHook. OfHook reports that the Job
-	// that owns it is one, as far as that Job is known: whoever enters the pod sets it.
+	// that owns it is one, as far as that Job is known: set by the caller that enters the pod.
 	Hook, OfHook bool
 	Failed       bool // or ended by its kubelet, see wasEndedByKubelet
 	Succeeded    bool
@@ -72,7 +72,7 @@ type common struct {
 
 var noPod = &Pod{common: &common{}}
 
-// NoPod returns the facts of a pod of which nothing is known. Nobody may write to them.
+// NoPod returns the facts of a pod of which nothing is known. They are read-only.
 func NoPod() *Pod { return noPod }
 
 // ViewPod reads the facts of a pod.
@@ -255,7 +255,7 @@ func IsReplaced(p *corev1.Pod) bool {
 // IsReplaced reports whether the pod failed and its controller replaces it. The Node that owns a mirror pod replaces nothing.
 func (p *Pod) IsReplaced() bool { return p.Failed && p.OwnerUID != "" && !p.Mirror }
 
-// IsLost reports whether the pod failed and nobody replaces it.
+// IsLost reports whether the pod failed and is not replaced.
 func (p *Pod) IsLost() bool { return p.Failed && p.OwnerUID == "" }
 
 // Gates returns the scheduling gates that the pod carries.

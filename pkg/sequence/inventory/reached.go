@@ -24,7 +24,7 @@ func (r Requirement) IsCommon() bool {
 // Reached says whether, and since when, a pod has reached what a group requires.
 type Reached struct {
 	Done bool
-	// At is when the pod reached it, as the API says: not before the pod was created and bound. It is zero if nobody says when.
+	// At is when the pod reached it, as the API says: not before the pod was created and bound. It is zero if the API does not say when.
 	At Timestamp
 	// Since is the same, but not before its node was created.
 	Since Timestamp

@@ -24,13 +24,13 @@ type Workload struct {
 	ResourceVersion string
 	CreatedAt       time.Time
 	Terminating     bool
-	DeletedAt       time.Time // zero while nobody deletes it
+	DeletedAt       time.Time // zero while it is not being deleted
 
 	// Owner is the Deployment of a ReplicaSet, or the CronJob of a Job; empty if there is none.
 	Owner types.UID
 	// CronJob is the name of the CronJob of a Job.
 	CronJob string
-	// OwnedBy is the kind and the name of whoever controls a Job and is no CronJob, such as: JobSet train. It is empty if nobody does.
+	// OwnedBy is the kind and name of the controller of a Job, such as: JobSet train. It is empty for none, and for a CronJob.
 	OwnedBy string
 	// Object is kept where a rule of Kubernetes asks for it, with what the rule looks at: Deployment, ReplicaSet and
 	// DaemonSet.
@@ -114,8 +114,8 @@ func CompareWorkloads(a, b WorkloadKey) int {
 // hook that no order concerns. A workload that is being deleted expects what it expected, until it is gone.
 func (w *Workload) Counts() bool { return (w.Kind != KindReplicaSet || w.Owner == "") && !w.Hook }
 
-// IsGoing reports whether the workload is being deleted before its work is done. What goes away satisfies nobody. A complete Job has done
-// its work, and whoever deletes it takes nothing back. In a group of several namespaces the workload also goes with its namespace, complete
+// IsGoing reports whether the workload is being deleted before its work is done. What goes away satisfies nothing. A complete Job has done
+// its work, and its deletion takes nothing back. In a group of several namespaces the workload also goes with its namespace, complete
 // or not, because so does whatever else the group had there.
 func (w *Workload) IsGoing(severalNamespaces bool) bool {
 	return (severalNamespaces && w.NamespaceGoing) || (w.Terminating && !w.Complete)

@@ -9,7 +9,7 @@ import (
 )
 
 // State is how far a sequence is in one domain. It follows from the facts, but for what they do not show any more: permanent
-// passes that nobody records, and what was released before a suspension.
+// passes that are not recorded, and what was released before a suspension.
 type State struct {
 	// Passed are the groups that those after them need not wait for any more.
 	Passed order.GroupSet
@@ -157,7 +157,7 @@ func (s *State) passIfDone(d Domain, group int, now time.Time) {
 	if pass, recorded := d.RecordedPass(group); recorded && !d.OnNode && !d.Continuous {
 		at := pass.At.Time
 		if at.IsZero() {
-			at = now.Truncate(time.Second) // nobody recorded when
+			at = now.Truncate(time.Second) // the time is not recorded
 		}
 		if !pass.TimedOut {
 			s.Once.Add(group)
@@ -283,7 +283,7 @@ func (s *State) ReleasedAt(d Domain, group int) time.Time {
 	case record.ReleasedAt != nil:
 		at = latest(at, record.ReleasedAt.Time)
 	case d.Groups[group].Timeout > 0:
-		// What happened before this program watched, nobody has recorded.
+		// What happened before this program watched is not recorded.
 		at = latest(at, origin.Watched)
 	}
 	return latest(at, before)
@@ -313,7 +313,7 @@ func (s *State) Deadline(d Domain, group int) time.Time {
 	case !d.OnNode:
 		from = latest(from, s.ReleasedAt(d, group))
 	case from.IsZero():
-		return time.Time{} // nobody saw it wait
+		return time.Time{} // it was not seen to wait
 	default:
 		from = latest(from, d.Origin(group).Resumed)
 	}

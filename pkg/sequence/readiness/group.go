@@ -148,7 +148,7 @@ func (g *Group) needByLabel() Need {
 
 // IsSatisfied reports whether enough of the expected members are done now. need is what Need returns. A group of which
 // nothing is known to expect is not satisfied: its pods may yet come. Neither is one with a workload that is being deleted, unless it
-// needs no pods: what goes away satisfies nobody. But completion is final: a group that was complete when it was passed stays satisfied
+// needs no pods: what goes away satisfies nothing. But completion is final: a group that was complete when it was passed stays satisfied
 // when its finished members are deleted.
 func (g *Group) IsSatisfied(need Need) bool {
 	if g.Unreadable || !need.Objects.IsSatisfied() || need.Unmet != 0 {

@@ -2,7 +2,7 @@ package readiness
 
 import "example.com/podsequence/pkg/sequence/inventory"
 
-// Lost sums up the members of a group that failed and were deleted since. What goes away satisfies nobody: until it has a
+// Lost sums up the members of a group that failed and were deleted since. What goes away satisfies nothing: until it has a
 // successor, a lost member is expected as if it was still there.
 type Lost struct {
 	Objects int // Jobs, and pods that counted by themselves

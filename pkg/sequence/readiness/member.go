@@ -18,7 +18,7 @@ type Members struct {
 	Stale int
 	// NodeGone counts those that are ready by what they say, on nodes that do not exist.
 	NodeGone int
-	// Failed counts those that failed and that nobody replaces.
+	// Failed counts those that failed and that is not replaced.
 	Failed int
 }
 

@@ -8,7 +8,7 @@ import (
 	"example.com/podsequence/pkg/sequence/inventory"
 )
 
-// Holds reports whether a node meets a requirement, and since when; zero if nobody says.
+// Holds reports whether a node meets a requirement, and since when; zero if unknown.
 func Holds(required *v1alpha1.NodeConditionRequirement, n *inventory.Node) (holds bool, since time.Time) {
 	c := n.Condition(required.Type)
 	if c == nil {
@@ -44,7 +44,7 @@ func HoldsSince(required []v1alpha1.NodeConditionRequirement, n *inventory.Node)
 }
 
 // TurnedOn returns when the last of the requirements came to hold that the node meets since an earlier version of it, or once more; zero if
-// there is none, or nobody says. before may be nil.
+// there is none, or if unknown. before may be nil.
 func TurnedOn(required []v1alpha1.NodeConditionRequirement, before, now *inventory.Node) time.Time {
 	var last time.Time
 	for i := range required {

@@ -14,7 +14,7 @@ type SinceFacts struct {
 	// Satisfied reports whether the group is satisfied. Before reports whether it was before this event, SinceBefore since when.
 	Satisfied, Before bool
 	SinceBefore       time.Time
-	// FirstLook reports that nobody has looked at the group before.
+	// FirstLook reports that the group is looked at for the first time.
 	FirstLook bool
 	// Turned is the latest Ready time of the pods whose readiness this event brought; zero if it brought none.
 	Turned time.Time

@@ -36,7 +36,7 @@ func (r Report) health(progressing metav1.Condition) []metav1.Condition {
 	return []metav1.Condition{completed}
 }
 
-// stall returns why the sequence will not be completed unless somebody acts; nil if it may be.
+// stall returns why the sequence will not be completed without intervention; nil if it may be.
 func (r Report) stall() *order.Problem {
 	switch {
 	case r.Refused:

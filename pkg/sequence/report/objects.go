@@ -13,7 +13,7 @@ import (
 const maxObjectMessages = 24 << 10
 
 // CutObjectMessages cuts the messages of objects so that the status of a sequence stays small: each to the same length, which is less
-// the more objects are not ready. Whoever writes records of objects to status calls it last.
+// the more objects are not ready. The writer of status calls it last.
 func CutObjectMessages(groups []v1alpha1.GroupStatus) {
 	messages := 0
 	for i := range groups {

@@ -171,12 +171,12 @@ func OutdatedPods(pods []string) order.Problem {
 	return order.Problem{Reason: v1alpha1.ReasonPodsOutdated, Message: first(pods)}
 }
 
-// OutdatedPod names a pod that is of an older revision of its StatefulSet and that nobody replaces.
+// OutdatedPod names a pod that is of an older revision of its StatefulSet and that is not replaced.
 func OutdatedPod(name string, set *inventory.Workload) string {
 	return "pod " + name + " " + Outdated(set)
 }
 
-// Outdated says of a pod that it is of an older revision of its StatefulSet and that nobody replaces it.
+// Outdated says of a pod that it is of an older revision of its StatefulSet and that is not replaced it.
 func Outdated(set *inventory.Workload) string {
 	return fmt.Sprintf("is of an older revision of %s, which does not replace it before it is ready: delete it", set)
 }

@@ -54,7 +54,7 @@ type Report struct {
 	// Ungoverned are the pods that nothing can hold. One of Problems is about them.
 	Ungoverned []string
 
-	// WhyUnrecorded says why recording takes long; it is for whoever writes status to fill in.
+	// WhyUnrecorded says why recording takes long; the writer of status fills it in.
 	WhyUnrecorded string
 }
 
@@ -98,7 +98,7 @@ type Group struct {
 	Progress string
 	// NodeTrouble says what is wrong with nodes on which the group lacks pods; empty if nothing is known to be.
 	NodeTrouble string
-	// Failure is why the group will not be satisfied unless somebody acts; nil if it may.
+	// Failure is why the group will not be satisfied without intervention; nil if it may.
 	Failure *order.Problem
 	// Members and ReadyMembers are names, sorted.
 	Members, ReadyMembers []string
@@ -118,7 +118,7 @@ func (g Group) whole() string {
 }
 
 // recordedObjects returns what status has of the objects of a group, in the order of the spec, and without those that the spec does not
-// name any more. Whoever reads the objects replaces it with what is so now.
+// name any more. The controller, which reads the objects, replaces it.
 func (g *Group) recordedObjects(records map[v1alpha1.ObjectReference]*v1alpha1.ObjectStatus) []v1alpha1.ObjectStatus {
 	var objects []v1alpha1.ObjectStatus
 	for _, reference := range g.Objects {

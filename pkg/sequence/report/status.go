@@ -79,7 +79,7 @@ func (r Report) Completed() bool {
 	return len(r.Nodes) > 0 && r.Unbound == 0 && !slices.ContainsFunc(r.Nodes, func(n Node) bool { return !n.Completed })
 }
 
-// failure is what keeps the sequence, or one of its nodes, from going on unless somebody acts.
+// failure is what keeps the sequence, or one of its nodes, from going on without intervention.
 func (r Report) failure() *order.Problem {
 	if !r.PerNode {
 		if i := slices.IndexFunc(r.Groups, func(g Group) bool { return g.Failure != nil }); i >= 0 {

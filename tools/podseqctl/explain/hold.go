@@ -157,7 +157,7 @@ func (e *Explainer) notScheduled(pod *corev1.Pod, lifted map[string]bool) (State
 	return Stuck, fmt.Sprintf("not scheduled: %s: %s", condition.Reason, condition.Message)
 }
 
-// asItsConditionSays quotes what whoever holds the pod wrote.
+// asItsConditionSays quotes what the program that holds the pod wrote.
 func (e *Explainer) asItsConditionSays(condition *corev1.PodCondition, pod *corev1.Pod) string {
 	if e.seesEverything(pod) {
 		return condition.Message + " (as its condition PodScheduled says)"

@@ -82,7 +82,7 @@ func podsOfJob(job *batchv1.Job) int {
 	return min(int(*job.Spec.Completions), succeeded+parallelism)
 }
 
-// recreate says how to repeat a Job that failed: whoever owns it has to create it again.
+// recreate says how to repeat a Job that failed: its owner has to create it again.
 func recreate(job metav1.Object) string {
 	owner := metav1.GetControllerOfNoCopy(job)
 	switch {

@@ -112,7 +112,7 @@ var aliases = map[string][]string{
 	"targetnamespace": {"namespace"}, "paused": {"suspend"}, "mode": {"enforcementMode"}, "condition": {"requiredStatus", "requiredCondition"}, "conditiontype": {"requiredCondition"},
 }
 
-// similarField returns the field that somebody meant by a name that no field has; empty if nobody knows. It is none that the object has.
+// similarField returns the field that somebody meant by a name that no field has; empty if unknown. It is none that the object has.
 func similarField(name string, s *schema.Structural, object map[string]any) string {
 	isFree := func(candidate string) bool {
 		_, known := s.Properties[candidate]
@@ -205,7 +205,7 @@ func explainValue(root place, err *field.Error) {
 	}
 }
 
-// typeDetail says how to write a value that has the wrong type; empty if nobody knows.
+// typeDetail says how to write a value that has the wrong type; empty if unknown.
 func typeDetail(at place) string {
 	switch value := at.value.(type) {
 	case int64, float64:
@@ -247,7 +247,7 @@ var units = map[string]string{
 	"hour": "h", "hours": "h", "hr": "h", "hrs": "h", "s": "s", "m": "m", "h": "h",
 }
 
-// durationMeant returns the duration that somebody meant, such as 5m for "5 minutes"; empty if nobody knows.
+// durationMeant returns the duration that somebody meant, such as 5m for "5 minutes"; empty if unknown.
 func durationMeant(text string) string {
 	parts := numberAndUnit.FindStringSubmatch(strings.ToLower(strings.TrimSpace(text)))
 	if parts == nil {

@@ -9,7 +9,7 @@ import (
 )
 
 // isOpenToTenants reports whether a selector of namespaces may reach those of several teams: it names no namespace, and asks for no label
-// with one certain value. Whoever may create pods in one of them decides when the group is ready.
+// with one certain value. A user who may create pods in one of them decides when the group is ready.
 // manifests/parts/admission/warnings.yaml has the same rule.
 func isOpenToTenants(namespaces *v1alpha1.LabelSelector) bool {
 	return namespaces != nil && len(namespaces.MatchLabels) == 0 &&

@@ -175,7 +175,7 @@ func (s *Snapshot) Status(of *Sequence) v1alpha1.PodSequenceStatus {
 // Places returns the groups that sequences have for a pod.
 func (s *Snapshot) Places(pod *corev1.Pod) []sequence.Place { return s.engine.Places(pod) }
 
-// Outdated says that a pod that is not ready is of an older revision that nobody replaces; empty if it is not.
+// Outdated says that a pod that is not ready is of an older revision that is not replaced; empty if it is not.
 func (s *Snapshot) Outdated(pod *corev1.Pod) string { return s.engine.Outdated(pod) }
 
 // Stray says that a pod has the label of a sequence of which no group selects it; empty if it is not so.

@@ -28,7 +28,7 @@ type Writer struct {
 // NewWriter returns a Writer to out.
 func NewWriter(out io.Writer) *Writer { return &Writer{out} }
 
-// Write prints whole characters and whole sequences of Style: whoever writes in pieces cuts neither.
+// Write prints whole characters and whole sequences of Style: callers that write in pieces cut neither.
 func (w *Writer) Write(p []byte) (int, error) {
 	pieces := strings.Split(string(p), mark)
 	for i := range pieces {

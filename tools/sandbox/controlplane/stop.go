@@ -13,7 +13,7 @@ import (
 // ErrNoCluster says that no cluster has been started in a directory, or that it has been stopped.
 var ErrNoCluster = errors.New("no sandbox in this directory")
 
-// Stop ends every process recorded in a directory, whoever started it, and removes everything but the logs. It works
+// Stop ends every process recorded in a directory, even if another process started it, and removes everything but the logs. It works
 // on what a crashed start has left, too. If there is nothing to stop it returns ErrNoCluster.
 func Stop(ctx context.Context, dir string) error {
 	l := layout(dir)

@@ -1,5 +1,5 @@
 // Package retrywatch watches objects through whatever ends a watch. The API server ends one whose reader is slow for a
-// moment, as all are on a loaded machine, and whoever follows what happens must not take that for the end.
+// moment, as all are on a loaded machine, and a watcher must not take that for the end.
 package retrywatch
 
 import (

@@ -51,7 +51,7 @@ func Unpause(ctx context.Context, writer client.Writer, d *appsv1.Deployment) (*
 }
 
 // RemoveFinalizer takes this controller's finalizer off a DeploymentCoordination, of which metadata are enough, and reports
-// whether it was there. Whoever removes it must have unpaused what the coordination paused.
+// whether it was there. The caller must have unpaused what the coordination paused.
 func RemoveFinalizer(ctx context.Context, writer client.Writer, c client.Object) (bool, error) {
 	before := c.DeepCopyObject().(client.Object)
 	if !controllerutil.RemoveFinalizer(c, v1.Finalizer) {
