@@ -43,6 +43,8 @@ reach follows from the condition:
   service_healthy                  requiredStatus: Ready
   service_completed_successfully   requiredStatus: Complete
 
+Dependencies that follow from others are left out: a group also waits for what comes before the groups of its dependsOn.
+
 Notes on standard error say where Kubernetes differs from Compose, such as a healthcheck that becomes no readiness probe.
 
 Files are read as Compose reads them: later files override earlier ones, include and extends are followed, and variables come

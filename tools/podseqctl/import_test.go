@@ -40,6 +40,7 @@ func TestTheAPIServerTakesImportedSequences(t *testing.T) {
 		"names that change": {"testdata/compose/names/compose.yaml"},
 		"64 services":       {chain(t, 64, 1)},
 		"16 dependencies":   {chain(t, 64, 16)}, // with more paths than anybody can follow
+		"17 dependencies":   {chain(t, 64, 17)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			sequence, _ := importCompose(t, args...)
@@ -73,20 +74,46 @@ func write(t *testing.T, name, content string) string {
 
 func TestWhatCannotBeImportedIsSaid(t *testing.T) {
 	file := func(content string) string { return write(t, "compose.yaml", content) }
+	overriding := filepath.Join(filepath.Dir(file("services: {db: {image: db}}")), "compose.override.yaml")
+	require.NoError(t, os.WriteFile(overriding, []byte("services: {web: {image: web, depends_on: [db]}}"), 0o600))
+	var seventeen []string
+	for i := range 17 {
+		seventeen = append(seventeen, fmt.Sprintf("s%d", i))
+	}
 	for name, test := range map[string]struct {
 		path string
 		want []string
 	}{
 		"more than 64 services": {chain(t, 65, 1), []string{"65 services depend on each other, and a PodSequence has at most 64 groups"}},
-		"more than 16 dependencies": {chain(t, 18, 17), []string{"service s17 depends on 17 services, and a group waits for at most 16: " +
-			"remove from its depends_on those that others of them depend on"}},
+		"more than 16 dependencies": {file("services:\n  web: {image: web, depends_on: [" + strings.Join(seventeen, ", ") + "]}\n  " +
+			strings.Join(seventeen, ": {image: work}\n  ") + ": {image: work}\n"),
+			[]string{"service web depends on 17 services that do not depend on each other, and a group waits for at most 16: "}},
+		"services of profiles alone": {
+			file("services: {web: {image: web, profiles: [shop, all], depends_on: [db]}, db: {image: db, profiles: [all]}}"),
+			[]string{"all services belong to profiles: give --profile with those to import, of all, shop"},
+		},
+		"a dependency of a profile that is not given": {
+			file("services: {web: {image: web, profiles: [debug], depends_on: [db]}, db: {image: db}}"),
+			[]string{"there is no order to import; services of profiles are left out: give --profile with those to import, of debug"},
+		},
+		"a dependency that a provider runs": {
+			file("services: {web: {image: web, depends_on: [bus]}, bus: {provider: {type: cloud}}}"),
+			[]string{"there is no order to import; providers run bus, and no pods"},
+		},
+		"a file that overrides another one": {
+			overriding, []string{"service web depends on db, which is not in what was read: if compose.yaml has it, give that file first; otherwise"},
+		},
 		"a condition that does not exist": {
 			file("services: {web: {image: web, depends_on: {db: {condition: ready}}}, db: {image: db}}"),
 			[]string{"compose.yaml: services.web.depends_on.db.condition value must be one of"},
 		},
 		"a field that does not exist": {
 			file(`services: {web: {image: web, depends_on: [db], scale: "${N}", dependson: db}, db: {image: db}}`),
-			[]string{"services.web.dependson", "; these variables have no value in the environment or in .env: N\n"},
+			[]string{"services.web.dependson is no field of Compose: correct or remove it\n"},
+		},
+		"a value that depends on a variable": {
+			file(`services: {web: {image: web, depends_on: [db], restart: "${N}", pull_policy: "${P}"}, db: {image: db}}`),
+			[]string{"; these variables have no value in the environment or in .env: N, P\n"},
 		},
 		"a file that does not exist": {
 			"testdata/compose/missing.yaml", []string{"read testdata/compose/missing.yaml: ", "no such file or directory"},
@@ -155,4 +182,22 @@ func TestAComposeFileMayComeFromStandardInput(t *testing.T) {
 	sequence, _ := importCompose(t, "-", "--name", "shop")
 	want, _ := importCompose(t, "testdata/compose/shop/compose.yaml")
 	assert.Equal(t, want, sequence)
+}
+
+func TestAnImportedGroupNamesOnlyWhatDoesNotFollowFromOthers(t *testing.T) {
+	sequence, _ := importCompose(t, chain(t, 18, 17))
+	assert.Contains(t, sequence, "  - dependsOn:\n    - s16\n    name: s17\n")
+	// Of two ways to db, one through a service that web does not name.
+	sequence, _ = importCompose(t, write(t, "compose.yaml", "services: {web: {image: web, depends_on: [api, db, mail]}, "+
+		"api: {image: api, depends_on: [cache]}, cache: {image: cache, depends_on: [db]}, db: {image: db}, mail: {image: mail}}"))
+	assert.Contains(t, sequence, "  - dependsOn:\n    - api\n    - mail\n    name: web\n")
+}
+
+func TestWhatKomposeMakesNoPodsOfIsSaid(t *testing.T) {
+	sequence, notes := importCompose(t, write(t, "compose.yaml", "services: {bus: {provider: {type: cloud}}, db: {image: db}, "+
+		"migrate: {image: work, restart: 'on-failure:3', depends_on: [db]}, "+
+		"web: {image: web, depends_on: {bus: {condition: service_started}, migrate: {condition: service_completed_successfully}}}}"))
+	assert.NotContains(t, sequence, "bus")
+	assert.Contains(t, notes, "note: web does not wait for bus, which its provider cloud runs, and no pod: ")
+	assert.Contains(t, notes, "note: migrate has restart: on-failure:3, and kompose knows no number there: remove it, and kompose makes a Pod")
 }

@@ -73,7 +73,9 @@ func checkName(what, name string) error {
 
 // order is what the services of a project ask of each other.
 type order struct {
-	services types.Services
+	// services are those that pods run. provided are those that a provider runs, and disabled those of profiles that are not given.
+	services           types.Services
+	provided, disabled []string
 	// wanted says by service which conditions it must meet, and for whom.
 	wanted map[string]map[string][]string
 	levels map[string]int
@@ -81,10 +83,28 @@ type order struct {
 }
 
 func newOrder(project *types.Project) *order {
-	r := &order{services: project.Services, wanted: map[string]map[string][]string{}, levels: map[string]int{}}
+	r := &order{services: types.Services{}, wanted: map[string]map[string][]string{}, levels: map[string]int{}}
+	for _, name := range slices.Sorted(maps.Keys(project.Services)) {
+		if service := project.Services[name]; service.Provider == nil {
+			r.services[name] = service
+		} else {
+			r.provided = append(r.provided, name)
+		}
+	}
+	for _, service := range project.DisabledServices {
+		for _, profile := range service.Profiles {
+			r.disabled = addOnce(r.disabled, profile)
+		}
+	}
+	slices.Sort(r.disabled)
 	for _, name := range slices.Sorted(maps.Keys(r.services)) {
 		for _, on := range slices.Sorted(maps.Keys(r.services[name].DependsOn)) {
 			dependency := r.services[name].DependsOn[on]
+			if slices.Contains(r.provided, on) {
+				r.note("%s does not wait for %s, which its provider %s runs, and no pod: to wait for it, add an object that says when it is there "+
+					"to the objects of a group", name, on, project.Services[on].Provider.Type)
+				continue
+			}
 			if _, ok := r.services[on]; !ok {
 				r.note("%s does not wait for %s, which is in no profile that is given", name, on)
 				continue
@@ -113,7 +133,7 @@ func (r *order) noteDependency(name, on string, dependency types.ServiceDependen
 	}
 }
 
-// before returns the services that a service waits for.
+// before returns the services that a service names and waits for.
 func (r *order) before(name string) []string {
 	names := []string{} // not nil: such a group waits for none
 	for _, on := range slices.Sorted(maps.Keys(r.services[name].DependsOn)) {
@@ -122,6 +142,32 @@ func (r *order) before(name string) []string {
 		}
 	}
 	return names
+}
+
+// follows reports whether a service waits for another one through others.
+func (r *order) follows(name, other string, seen map[string]bool) bool {
+	for _, on := range r.before(name) {
+		if on == other {
+			return true
+		}
+		if seen[on] || r.level(on) <= r.level(other) {
+			continue // one that starts before the other one does not wait for it
+		}
+		seen[on] = true
+		if r.follows(on, other, seen) {
+			return true
+		}
+	}
+	return false
+}
+
+// directly returns the services that a service waits for, without those that others of them wait for: a group waits for all that come
+// before the groups of its dependsOn.
+func (r *order) directly(name string) []string {
+	before := r.before(name)
+	return slices.DeleteFunc(slices.Clone(before), func(on string) bool {
+		return slices.ContainsFunc(before, func(other string) bool { return other != on && r.follows(other, on, map[string]bool{}) })
+	})
 }
 
 // level returns how many services must start one after another before this one. load has refused cycles.
@@ -147,8 +193,10 @@ func (r *order) groups() ([]v1alpha1.PodGroup, error) {
 		names = append(names, name)
 	}
 	switch {
+	case len(r.services)+len(r.provided) == 0 && len(r.disabled) > 0:
+		return nil, fmt.Errorf("all services belong to profiles: give --profile with those to import, of %s", strings.Join(r.disabled, ", "))
 	case len(names) == 0:
-		return nil, errors.New("no service depends on another one: there is no order to import")
+		return nil, r.noOrder()
 	case len(names) > maxGroups:
 		return nil, fmt.Errorf("%d services depend on each other, and a PodSequence has at most %d groups: import files with fewer services, "+
 			"or put services that start together into one group by hand", len(names), maxGroups)
@@ -173,15 +221,27 @@ func (r *order) groups() ([]v1alpha1.PodGroup, error) {
 	return groups, nil
 }
 
+// noOrder says that no service waits for another one, and what was left out.
+func (r *order) noOrder() error {
+	text := "no service depends on another one: there is no order to import"
+	if len(r.provided) > 0 {
+		text += fmt.Sprintf("; providers run %s, and no pods", strings.Join(r.provided, ", "))
+	}
+	if len(r.disabled) > 0 {
+		text += fmt.Sprintf("; services of profiles are left out: give --profile with those to import, of %s", strings.Join(r.disabled, ", "))
+	}
+	return errors.New(text)
+}
+
 // group returns the group of a service.
 func (r *order) group(name string) (v1alpha1.PodGroup, error) {
-	object, before := objectName(name), r.before(name)
+	object, before := objectName(name), r.directly(name)
 	if wrong := validation.IsDNS1123Label(object); len(wrong) > 0 {
 		return v1alpha1.PodGroup{}, fmt.Errorf("service %s: kompose names its objects %q, which Kubernetes refuses: %s", name, object, wrong[0])
 	}
 	if len(before) > maxDependsOn {
-		return v1alpha1.PodGroup{}, fmt.Errorf("service %s depends on %d services, and a group waits for at most %d: remove from its depends_on "+
-			"those that others of them depend on", name, len(before), maxDependsOn)
+		return v1alpha1.PodGroup{}, fmt.Errorf("service %s depends on %d services that do not depend on each other, and a group waits for at most %d: "+
+			"let some of them depend on others, or put some into one group by hand", name, len(before), maxDependsOn)
 	}
 	required, err := r.required(name)
 	return v1alpha1.PodGroup{
@@ -220,7 +280,10 @@ func (r *order) required(name string) (v1alpha1.RequiredStatus, error) {
 func (r *order) noteService(name string, required v1alpha1.RequiredStatus) {
 	service := r.services[name]
 	_, scheduled := service.Labels[cronJobLabel]
+	times, isCounted := counted(service)
 	switch {
+	case isCounted && !completes(service):
+		r.note("%s has restart: on-failure:%s, and kompose knows no number there: remove it, and kompose makes a Pod", name, times)
 	case required == v1alpha1.RequireComplete && !completes(service):
 		r.note("%s must complete, and kompose makes a Deployment of it, whose pods never do: set restart: on-failure, and it makes a Pod", name)
 	case required != "" && completes(service) && scheduled:

@@ -37,6 +37,11 @@ func completes(service types.ServiceConfig) bool {
 	return restart == "no" || restart == "on-failure"
 }
 
+// counted returns the number of restarts that restart: on-failure:3 has. kompose knows only on-failure.
+func counted(service types.ServiceConfig) (times string, has bool) {
+	return strings.CutPrefix(service.Restart, "on-failure:")
+}
+
 // hasReadinessProbe reports whether the container gets one. It comes from labels only: healthcheck becomes a liveness probe.
 func hasReadinessProbe(service types.ServiceConfig) bool {
 	label := func(name string) string { return service.Labels[readinessPrefix+name] }

@@ -7,6 +7,9 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"os"
+	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -38,7 +41,9 @@ func load(ctx context.Context, o Options) (*types.Project, []string, error) {
 		placeholders = slices.Concat(v.required, v.blank)
 	}
 	slices.Sort(placeholders)
-	switch {
+	switch unknown := unknownField(err); {
+	case unknown != nil:
+		return nil, nil, fmt.Errorf("read %s: %w", files, unknown)
 	case err != nil && len(placeholders) > 0:
 		return nil, nil, fmt.Errorf("read %s: %w; these variables have no value in the environment or in .env: %s",
 			files, err, strings.Join(placeholders, ", "))
@@ -49,6 +54,23 @@ func load(ctx context.Context, o Options) (*types.Project, []string, error) {
 		return nil, nil, fmt.Errorf("read %s: %w", files, err)
 	}
 	return project, placeholders, nil
+}
+
+// forbidden is what the library's schema says of a field that it does not have.
+var forbidden = regexp.MustCompile(`([^\s:]+) false schema`)
+
+// unknownField says which field Compose does not know, if that is what is wrong: no value of a variable would change it.
+func unknownField(err error) error {
+	if err == nil {
+		return nil
+	}
+	if field := forbidden.FindStringSubmatch(err.Error()); field != nil {
+		return fmt.Errorf("%s is no field of Compose: correct or remove it", field[1])
+	}
+	if strings.Contains(err.Error(), "additional properties") {
+		return err
+	}
+	return nil
 }
 
 // variables stand for those that have no value.
@@ -95,7 +117,7 @@ func check(project *types.Project) error {
 				return fmt.Errorf("service %s depends on %s, which belongs to a profile: give --profile %s",
 					name, on, strings.Join(disabled.Profiles, " or "))
 			default:
-				return fmt.Errorf("service %s depends on %s, which does not exist: correct the name", name, on)
+				return fmt.Errorf("service %s depends on %s, which is not in what was read: %s", name, on, orGive(project.ComposeFiles))
 			}
 		}
 	}
@@ -106,6 +128,30 @@ func check(project *types.Project) error {
 		}
 	}
 	return nil
+}
+
+// composeFile is what files of Compose are called.
+var composeFile = regexp.MustCompile(`^(docker-)?compose\b.*\.ya?ml$`)
+
+// orGive says what to do about a service that is not in the files: a file that only overrides another one lacks the services of that.
+func orGive(read []string) string {
+	var beside []string
+	for _, file := range read {
+		entries, err := os.ReadDir(filepath.Dir(file))
+		if err != nil {
+			continue // the advice is the same without their names
+		}
+		for _, entry := range entries {
+			other := filepath.Join(filepath.Dir(file), entry.Name())
+			if composeFile.MatchString(entry.Name()) && !slices.Contains(read, other) {
+				beside = addOnce(beside, entry.Name())
+			}
+		}
+	}
+	if len(beside) == 0 {
+		return "if another file has it, give that first; otherwise correct the name"
+	}
+	return fmt.Sprintf("if %s has it, give that file first; otherwise correct the name", strings.Join(beside, " or "))
 }
 
 // findCycle returns the services of a cycle that the last of the path leads to, nil if there is none. It visits each service once: the
