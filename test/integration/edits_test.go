@@ -35,7 +35,6 @@ func (s *story) regroup(name string, groups ...v1alpha1.PodGroup) {
 	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"podGroups": groups}})
 	require.NoError(s, err)
 	s.Patch(s.getSequence(name), string(patch))
-	s.unseen = true
 }
 
 func named(title string, pods ...string) v1alpha1.PodGroup {

@@ -14,6 +14,7 @@ import (
 func (s *story) setSkip(sequence string, group int, skip bool) {
 	s.Helper()
 	cluster.Change(s.Story, s.getSequence(sequence), func(ps *v1alpha1.PodSequence) { ps.Spec.PodGroups[group].Skip = skip })
+	s.unseen = true
 }
 
 func TestNobodyWaitsForAGroupWithSkip(t *testing.T) {

@@ -35,7 +35,7 @@ type story struct {
 	// lite gives no pod to our scheduler: there is none.
 	lite           bool
 	fences, probes int
-	// unseen reports that a sequence was created, or allowed, since the scheduler was last known to have seen all of them.
+	// unseen reports that a sequence was created, changed or allowed since the scheduler was last known to have seen all of them.
 	unseen bool
 }
 
@@ -89,10 +89,21 @@ func (s *story) Create(objects ...client.Object) {
 	s.Helper()
 	s.Story.Create(objects...)
 	for _, object := range objects {
-		switch object.(type) {
-		case *v1alpha1.PodSequence, *v1alpha1.ClusterPodSequence:
-			s.unseen = true
-		}
+		s.noteUnseen(object)
+	}
+}
+
+// Patch changes an object, and notes if it is a sequence.
+func (s *story) Patch(object client.Object, patch any) {
+	s.Helper()
+	s.Story.Patch(object, patch)
+	s.noteUnseen(object)
+}
+
+func (s *story) noteUnseen(object client.Object) {
+	switch object.(type) {
+	case *v1alpha1.PodSequence, *v1alpha1.ClusterPodSequence:
+		s.unseen = true
 	}
 }
 
