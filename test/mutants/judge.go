@@ -41,7 +41,7 @@ var (
 		{run: ".", skip: random + "|" + slow}, {run: random, skip: slow, steps: 6_000}, {run: random, skip: slow, steps: 120_000},
 	}}
 	inventories    = judge{"pkg/sequence/inventory", everyTest}
-	specs          = judge{"pkg/sequence/spec", everyTest}
+	orders         = judge{"pkg/sequence/order", everyTest}
 	holds          = judge{"pkg/sequence/hold", everyTest}
 	reports        = judge{"pkg/sequence/report", everyTest}
 	records        = judge{"pkg/record", everyTest}

@@ -21,7 +21,7 @@ func TestEveryChangeCanBeMade(t *testing.T) {
 		assert.NotContains(t, seen, text, "%s is there twice", m)
 		seen[text] = true
 		assert.NotEmpty(t, m.breaks)
-		assert.NotEmpty(t, m.judge.pkg, m)
+		assert.DirExists(t, m.judge.pkg, m)
 	}
 	assert.GreaterOrEqual(t, len(mutants()), 40)
 }

@@ -40,7 +40,7 @@ func ofObjects() []mutant {
 		{orderPath, "\tslices.SortFunc(objects, compareObjects)\n", "\t_ = compareObjects\n",
 			"another order of objects voids passes", engine, ""},
 		{orderPath, "\t\tif object.Namespace != \"\" {\n", "\t\tif object.Namespace == \"*\" {\n",
-			"a PodSequence waits for objects of other namespaces", specs, ""},
+			"a PodSequence waits for objects of other namespaces", orders, ""},
 		{"pkg/sequence/report/", "Objects: g.recordedObjects(objects),", "Objects: g.recordedObjects(objects)[:0],",
 			"a status forgets what is recorded of objects", engine, ""},
 		{"pkg/sequence/report/", "\tdefer CutObjectMessages(statuses)\n", "",

@@ -39,11 +39,11 @@ func ofPasses() []mutant {
 			"a dry run records passes", progresses, ""},
 
 		{orderPath, "return pass, pass.UID == s.UID", "return pass, pass.UID != \"\"",
-			"a pass of another object counts", specs, ""},
+			"a pass of another object counts", orders, ""},
 		{orderPath, "if status.EnforcementMode == v1alpha1.Continuous || ", "if ",
-			"what an earlier release recorded counts though it could be lost", specs, ""},
+			"what an earlier release recorded counts though it could be lost", orders, ""},
 		{orderPath, " || (wasDryRun && !s.DryRunRequested) {", " || (wasDryRun && false) {",
-			"what was recorded in a dry run counts after it", specs, ""},
+			"what was recorded in a dry run counts after it", orders, ""},
 		{orderPath, " || (wasDryRun && !s.DryRunRequested) {", " || wasDryRun {",
 			"a restart forgets which groups a dry run has passed", engine, ""},
 
