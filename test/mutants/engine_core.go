@@ -87,7 +87,7 @@ func ofEngine() []mutant {
 			"a dry run releases the pods of a suspended sequence", engine, ""},
 		{"pkg/sequence/report/", "DryRun: r.DryRun != nil, Overridden: r.Override.IsActive(), ", "",
 			"kubectl get shows a dry run and an override like a sequence that runs", engine, ""},
-		{"pkg/sequence/report/", "	if r.Continuous {\n", "	if r.PerNode {\n",
+		{"pkg/sequence/report/", "	if w.Continuous {\n", "	if w.PerNode {\n",
 			"status says BootstrapOnly of a sequence of scope Cluster whose mode is Continuous", engine, ""},
 		{enginePath, "case !s.DryRunRequested:", "case !s.DryRun:",
 			"a dry run says nothing while the sequence is suspended", engine, ""},

@@ -36,7 +36,7 @@ func ofStarts() []mutant {
 			"pods of namespaces that come to be selected later are judged", engine, ""},
 		{orderPath, "status.ObservedUID != uid {", "uid == \"\" {",
 			"a status that was restored to another object counts", engine, ""},
-		{"pkg/sequence/report/", "\t\tObservedUID:        ps.UID,\n", "",
+		{"pkg/sequence/report/", "\t\tObservedUID:        w.object.UID,\n", "",
 			"status does not say which object it describes", engine, ""},
 		{controllers + "podsequence/", "slices.Contains(after.DegradedReasons, reason) && !slices.Contains(before.DegradedReasons, reason)", "slices.Contains(after.DegradedReasons, reason)",
 			"a problem is told of with each status", statuses, ""},

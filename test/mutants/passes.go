@@ -56,9 +56,9 @@ func ofPasses() []mutant {
 		{record, "\tr.options.Recorded(object)\n", "\t_ = object\n",
 			"a pass counts only when the watch brings it", records, ""},
 
-		{status, "r.passes(&ps.Status),", "r.passes(&v1alpha1.PodSequenceStatus{}),",
+		{status, "w.passes(),", "statusWriter{w.Report, &v1alpha1.PodSequence{}, w.now}.passes(),",
 			"passes are dropped when status is written", reports, ""},
-		{status, "case recorded && pass.UID == r.UID:", "case recorded:",
+		{status, "case recorded && pass.UID == w.UID:", "case recorded:",
 			"passes of another object are kept", reports, ""},
 	}
 }

@@ -47,22 +47,3 @@ func UnreadableObjects(where Where, object readiness.Object, more int) order.Pro
 	}
 	return order.Problem{Reason: v1alpha1.ReasonObjectNotReadable, Message: text}
 }
-
-// lackingObjects returns the first group that others wait for and that lacks objects; -1 if none does.
-func (r Report) lackingObjects() int {
-	for i, g := range r.Groups {
-		if g.ObjectReason != "" && !g.Skipped {
-			return i
-		}
-	}
-	return -1
-}
-
-// withoutObjects returns what waitingNodes says, and which objects are missing on all nodes.
-func (r Report) withoutObjects(reason, message string) (string, string) {
-	i := r.lackingObjects()
-	if i < 0 {
-		return reason, message
-	}
-	return r.Groups[i].ObjectReason, cutMessage(message + "; " + r.waitingFor(i))
-}

@@ -92,12 +92,3 @@ func prevention(s *order.Sequence, foreign bool) string {
 	}
 	return annotate
 }
-
-// describeOutOfOrder fills in what status remembers of the pods that started out of order.
-func (r Report) describeOutOfOrder(status *v1alpha1.PodSequenceStatus) {
-	if r.OutOfOrder == nil {
-		return
-	}
-	pods := r.OutOfOrder.Pods
-	status.StartedOutOfOrder = &v1alpha1.StartedOutOfOrderStatus{Total: count(len(pods)), Pods: pods[:min(len(pods), v1alpha1.MaxListedPods)]}
-}

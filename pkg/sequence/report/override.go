@@ -6,35 +6,11 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/order"
 )
-
-// overridden returns the condition that says what annotations add to the spec; none for a sequence to which they never added anything. Its
-// reason says whether one of them cannot be read, which the condition Degraded only says if nothing worse is wrong.
-func (r Report) overridden(ps *v1alpha1.PodSequence) []metav1.Condition {
-	condition := metav1.Condition{
-		Type: v1alpha1.ConditionOverridden, Status: metav1.ConditionFalse, Reason: v1alpha1.ReasonNotOverridden,
-		Message: "the sequence does what its spec says",
-	}
-	switch o := r.Override; {
-	case o.IsActive():
-		condition.Status, condition.Reason, condition.Message = metav1.ConditionTrue, v1alpha1.ReasonOverridden, overrideMessage(o, writersOf(ps, o))
-		if len(o.Problems) > 0 {
-			condition.Reason = v1alpha1.ReasonInvalidOverride
-		}
-	case len(o.Problems) > 0:
-		condition.Reason, condition.Message = v1alpha1.ReasonInvalidOverride, joined(o.Problems)
-	case meta.FindStatusCondition(ps.Status.Conditions, condition.Type) == nil:
-		return nil
-	case !o.Until.IsZero():
-		condition.Message = "the override ended at " + timeText(o.Until) + ": remove its annotations"
-	}
-	return []metav1.Condition{condition}
-}
 
 func overrideMessage(o order.Override, writers string) string {
 	var does []string

@@ -30,7 +30,7 @@ func TestTheConditionSaysWhatCannotBeRead(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			tc.want.Type, tc.want.Reason = v1alpha1.ConditionOverridden, v1alpha1.ReasonInvalidOverride
-			assert.Equal(t, []metav1.Condition{tc.want}, Report{Override: tc.override}.overridden(&v1alpha1.PodSequence{}))
+			assert.Equal(t, []metav1.Condition{tc.want}, conditionWriter{Report: Report{Override: tc.override}, object: &v1alpha1.PodSequence{}}.overridden())
 		})
 	}
 }
@@ -92,7 +92,7 @@ func TestTheConditionSaysWhoWroteWhatOverridesTheSpec(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			ps := &v1alpha1.PodSequence{ObjectMeta: metav1.ObjectMeta{ManagedFields: tc.fields}}
-			conditions := Report{Override: tc.override}.overridden(ps)
+			conditions := conditionWriter{Report: Report{Override: tc.override}, object: ps}.overridden()
 			assert.Len(t, conditions, 1)
 			assert.Equal(t, tc.want, conditions[0].Message)
 		})

@@ -33,9 +33,3 @@ func (s State) String() string {
 	}
 	return strings.Join(words, ",")
 }
-
-func (r Report) state() State {
-	return State{
-		Refused: r.Refused, Suspended: r.Suspended, DryRun: r.DryRun != nil, Overridden: r.Override.IsActive(), StartedOutOfOrder: r.OutOfOrder != nil,
-	}
-}
