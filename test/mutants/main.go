@@ -5,6 +5,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -86,7 +87,8 @@ type judging struct {
 	out     io.Writer
 }
 
-// judgeAll judges some mutants at a time, and returns their results in order.
+// judgeAll judges some mutants at a time, and returns their results in order. One that cannot be judged, for instance because it does not
+// compile any more, keeps no other from it.
 func judgeAll(ctx context.Context, all []mutant, parallel int, j *judging) ([]result, error) {
 	results := make([]result, len(all))
 	lines := make(chan string)
@@ -99,10 +101,12 @@ func judgeAll(ctx context.Context, all []mutant, parallel int, j *judging) ([]re
 			fmt.Fprintln(j.out, line)
 		}
 	}()
+	errs := make([]error, len(all))
 	for i, m := range all {
 		group.Go(func() (err error) {
 			if results[i], err = j.one(ctx, m); err != nil {
-				return fmt.Errorf("mutant %d of %d, %s: %w", i+1, len(all), m, err)
+				errs[i] = fmt.Errorf("mutant %d of %d, %s: %w", i+1, len(all), m, err)
+				return context.Cause(ctx)
 			}
 			lines <- fmt.Sprintf("%3d/%d %s: %s", i+1, len(all), m, results[i])
 			return nil
@@ -111,7 +115,7 @@ func judgeAll(ctx context.Context, all []mutant, parallel int, j *judging) ([]re
 	err := group.Wait()
 	close(lines)
 	<-done
-	return results, err
+	return results, cmp.Or(err, errors.Join(errs...))
 }
 
 // one judges a mutant, unless its result is known.
