@@ -36,19 +36,17 @@ func (k *knowledge) applySequence(stored order.Stored, tx *transaction) {
 	}
 	if old != nil && old.UID == ps.UID && old.Generation == ps.Generation && reflect.DeepEqual(old.Override, order.ReadOverride(ps, k.now)) {
 		resumed, records, released := old.resumedAt(), old.nodeRecords, old.firstReleased
-		old.reviewFailures(tx)
+		old.failures.review(tx)
 		old.object, old.cluster = ps, stored.Cluster
 		old.restoreFromStatus()
 		old.markObjects(old.readObjects(old, k.now), tx)
-		old.reviewFailures(tx)
+		old.failures.review(tx)
+		releasedSince := old.Suspended && old.firstReleased && !released
 		for _, d := range old.domains {
 			wasListed, isListed := records[d.name] != nil, old.nodeRecords[d.name] != nil
-			if !d.isNode() || (wasListed && !isListed) || !old.resumedAt().Equal(resumed) {
+			if !d.isNode() || releasedSince || (wasListed && !isListed) || !old.resumedAt().Equal(resumed) {
 				tx.markDirty(d)
 			}
-		}
-		if old.firstReleased && !released {
-			old.noteFirstReleased(tx)
 		}
 		return
 	}
@@ -101,10 +99,10 @@ func (k *knowledge) replaceSequence(old, next *sequence, tx *transaction) {
 			next.noteChangesSinceStatus(k.now)
 		}
 		next.restoreFromStatus()
-		next.reviewFailures(tx)
+		next.failures.review(tx)
 		next.markObjects(next.readObjects(old, k.now), tx)
 		next.beginDryRun(old)
-		k.beginOrderChecks(next, old, affected, tx)
+		next.outOfOrder.begin(old, affected, tx)
 		for _, d := range next.domains {
 			d.published.released, d.published.unpublished = 0, true // every member is looked at by itself
 			tx.markDirty(d)

@@ -46,7 +46,7 @@ func (d *demand) endFailures(tx *transaction) {
 			other.mark(tx)
 		}
 	}
-	s.reviewFailures(tx)
+	s.failures.review(tx)
 }
 
 // mark marks the demand: what it adds to the sums is worked out anew.
@@ -135,7 +135,7 @@ func (d *demand) update(completed bool, tx *transaction) {
 // markOnNodes marks for re-evaluation the nodes where the DaemonSet is due or was.
 func (d *demand) markOnNodes(tx *transaction) {
 	for _, on := range d.sequence.domains {
-		if on.isDue(d.workload) || on.find(d.group) != nil {
+		if on.node.isDue(d.workload) || on.find(d.group) != nil {
 			tx.markGroupDirty(on, d.group)
 		}
 	}

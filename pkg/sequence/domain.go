@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/order"
@@ -255,19 +257,6 @@ func (d *domain) trialsOf(group int) readiness.Trials {
 	return sum
 }
 
-// crashLooping names the members of a passed group that is not ready any more, and whose containers are restarted again and again.
-func (d *domain) crashLooping(group int) (names []string, unprobed bool) {
-	if d.looksSatisfied(group) {
-		return nil, false
-	}
-	for p := range d.peek(group).members {
-		if p.Crashing && !d.isDone(p, group) {
-			names, unprobed = append(names, d.sequence.nameOf(p)), unprobed || p.Unprobed
-		}
-	}
-	return names, unprobed
-}
-
 // describe says what the domain waits for.
 func (d *domain) describe(decision *report.Decision, now time.Time) {
 	waitsFor := d.waitsFor(decision.Group)
@@ -315,13 +304,75 @@ func (d *domain) facts(i int) readiness.Group {
 	facts := readiness.Group{Group: g.Group, Members: &state.sums, Demands: &state.demands, Objects: g.objects, OnNode: d.isNode()}
 	if facts.OnNode {
 		facts.MissingOnNode, facts.GoingOnNode = d.missing(g)
-		facts.Unmet = d.unmet(g)
-	} else if d.sequence.mayHaveFailures() {
-		facts.Lost = d.sequence.lost(i)
+		facts.Unmet = d.node.unmet(g)
+	} else if d.sequence.failures.mayCount() {
+		for _, failure := range d.sequence.failures.in(i) {
+			facts.Lost.Add(int(failure.Pods))
+		}
 	}
 	facts.OthersSatisfied = state.othersSatisfied
 	facts.Finished = d.Completed.Has(i) && !d.isUnfinished(i)
 	return facts
+}
+
+// failedGroups returns the groups under way that will not be satisfied without intervention, because members failed, or that are too late.
+func (d *domain) failedGroups() order.GroupSet {
+	failed := order.GroupSet(0)
+	for i := range d.Current().All() {
+		state, tooLate := d.peek(i), !d.sequence.groups[i].ContinueOnTimeout && d.timedOut(i, d.sequence.knowledge.now)
+		if !state.satisfied && (tooLate || state.sums.Failed > 0 || len(d.failedJobs(i)) > 0) {
+			failed.Add(i)
+		}
+	}
+	return failed
+}
+
+// failureOfMembers says which members of a group failed, and how to replace them; nil if none did.
+func (d *domain) failureOfMembers(i int) *order.Problem {
+	if d.peek(i).sums.Failed > 0 {
+		return ptr.To(report.PodFailed(d.where(i), d.failedPods(i)))
+	}
+	if jobs := d.failedJobs(i); len(jobs) > 0 {
+		return ptr.To(report.JobFailed(d.where(i), jobs, d.sequence.Cluster))
+	}
+	return nil
+}
+
+func (d *domain) failedPods(i int) []string {
+	var names []string
+	collect := func(p *pod) {
+		if p.IsLost() {
+			names = append(names, "pod "+d.sequence.nameOf(p))
+		}
+	}
+	for p := range d.peek(i).members {
+		collect(p)
+	}
+	if len(names) == 0 { // a pod that this group names starts with an earlier one
+		for j := range i {
+			for p := range d.peek(j).members {
+				if d.sequence.groups[i].NamesPod(p.Namespace, p.Name) {
+					collect(p)
+				}
+			}
+		}
+	}
+	return names
+}
+
+// failedJobs are the Jobs of a group that failed, and after which nobody created another one. Such a Job is over when the other completes.
+func (d *domain) failedJobs(i int) []*inventory.Workload {
+	if d.peek(i).demands.Failed == 0 {
+		return nil
+	}
+	var jobs []*inventory.Workload
+	newest := d.sequence.groups[i].newestJob()
+	for demand := range d.sequence.groups[i].demands {
+		if demand.entered.Failed > 0 && !newest.CreatedAt.After(demand.workload.FailedAt) {
+			jobs = append(jobs, &demand.workload.Workload)
+		}
+	}
+	return jobs
 }
 
 // need works out what the group waits for in this domain.
@@ -329,7 +380,7 @@ func (d *domain) need(i int) readiness.Need {
 	facts := d.facts(i)
 	need := facts.Need()
 	if need.Lost > 0 {
-		need.Lost = len(d.lostIn(i)) // of the others it is said what makes up for them
+		need.Lost = len(d.sequence.failures.unreplaced(i)) // of the others it is said what makes up for them
 	}
 	need.Trials = d.trialsOf(i)
 	if need.Unmet != 0 && d.node != nil {
@@ -376,7 +427,7 @@ func (d *domain) evaluateGroup(state *groupState, now time.Time) {
 		if !state.enough {
 			pods = d.podsReadySince(state.group)
 		}
-		return latest(pods, latest(g.objects.Since(), d.conditionsSince(state.group)))
+		return latest(pods, latest(g.objects.Since(), d.node.conditionsSince(g)))
 	})
 	state.enough = state.enough || (!pods.IsZero() && !pods.After(state.since))
 	state.satisfied, state.required = since.Satisfied, need.Required
@@ -481,7 +532,7 @@ func (d *domain) IsAbsent(i int) bool {
 // isUnfinished reports whether something of a group is there that has not completed, or failed and is gone.
 func (d *domain) isUnfinished(i int) bool {
 	g, state := d.sequence.groups[i], d.peek(i)
-	if state.demands.Short > 0 || state.demands.Unobserved > 0 || len(d.sequence.failuresIn(i)) > 0 {
+	if state.demands.Short > 0 || state.demands.Unobserved > 0 || len(d.sequence.failures.in(i)) > 0 {
 		return true
 	}
 	if g.Selector != nil && state.sums.Unseen == 0 {
@@ -511,14 +562,10 @@ func (d *domain) Origin(i int) progress.Origin {
 	return progress.Origin{Created: s.created, Edited: g.editedAt, Resumed: latest(s.resumedSeen, s.resumedAt()), Watched: d.watchedSince(i)}
 }
 
-// deadline, timedOut and releasedAt answer for a group as progress does.
-func (d *domain) deadline(i int) time.Time { return d.Deadline(d.progressFacts(), i) }
-
+// timedOut reports whether the time of a group is over.
 func (d *domain) timedOut(i int, now time.Time) bool {
 	return d.sequence.groups[i].Timeout > 0 && d.TimedOut(d.progressFacts(), i, now)
 }
-
-func (d *domain) releasedAt(i int) time.Time { return d.ReleasedAt(d.progressFacts(), i) }
 
 // publish publishes how far the domain is, and returns what was published before.
 func (d *domain) publish() (before publishedDomain) {
@@ -550,16 +597,42 @@ func (d *domain) heldFor(group int, namespace string) (held int) {
 	return held
 }
 
-// A DaemonSet is due on the nodes where it should have a pod.
+// wasPassedAt reports whether a group was passed and has been since, or whether it has been ready since then. Times are whole seconds, so a
+// wait is over at the earliest when it has passed since the second in which the group became ready. A time after now, if that is not zero,
+// counts as now. Objects do not count, because nothing says how they were before the sequence.
+func (d *domain) wasPassedAt(i int, at, now time.Time, pods map[*groupState]time.Time) bool {
+	if !d.isNode() && d.Passed.Has(i) && !d.PassedAt(i).Truncate(time.Second).After(at) {
+		return true
+	}
+	if !d.isReadyButForObjects(i) {
+		return false
+	}
+	state := d.peek(i)
+	if _, known := pods[state]; !known {
+		pods[state] = d.podsReadySince(i)
+	}
+	ready := latest(pods[state], d.node.conditionsSince(d.sequence.groups[i]))
+	if !now.IsZero() && ready.After(now) {
+		ready = now
+	}
+	return ready.IsZero() || !ready.Truncate(time.Second).Add(d.sequence.groups[i].Wait).After(at)
+}
 
-// isDue reports whether a DaemonSet should have a pod on the domain's node.
-func (d *domain) isDue(w *workload) bool { return d.node != nil && w.dueRule.IsDueOn(&d.node.Node) }
+// isReadyButForObjects reports whether the group is satisfied, whatever its objects are.
+func (d *domain) isReadyButForObjects(i int) bool {
+	if len(d.sequence.groups[i].objects) == 0 {
+		return d.looksSatisfied(i)
+	}
+	facts := d.facts(i)
+	facts.Objects = nil
+	return facts.IsSatisfied(facts.Need())
+}
 
 // enterDue marks for re-evaluation the groups of DaemonSets that are due on the domain's node, which is new or has changed.
 func (d *domain) enterDue() {
 	for i, g := range d.sequence.groups {
 		for demand := range g.demands {
-			if d.isDue(demand.workload) {
+			if d.node.isDue(demand.workload) {
 				d.groupState(i)
 			}
 		}
@@ -571,7 +644,7 @@ func (d *domain) enterDue() {
 func (d *domain) missing(g *group) (missing, going int) {
 	for demand := range g.demands {
 		w := demand.workload
-		due := d.isDue(w)
+		due := d.node.isDue(w)
 		if readiness.IsMissing(due, w.onNode[d.name]) {
 			missing++
 		}
@@ -596,24 +669,4 @@ func (d *domain) noteConditions(before *node) {
 			state.turned = latest(state.turned, readiness.TurnedOn(g.NodeConditions, was, &d.node.Node))
 		}
 	}
-}
-
-// unmet returns the conditions that the group asks for and the domain's node does not have. Of a node that is not known nothing holds.
-func (d *domain) unmet(g *group) readiness.Unmet {
-	switch {
-	case len(g.NodeConditions) == 0:
-		return 0
-	case d.node == nil:
-		return ^readiness.Unmet(0)
-	}
-	return readiness.UnmetOn(g.NodeConditions, &d.node.Node)
-}
-
-// conditionsSince is when the last condition of the node turned that the group asks for; zero if it asks for none, or if unknown.
-func (d *domain) conditionsSince(i int) time.Time {
-	g := d.sequence.groups[i]
-	if len(g.NodeConditions) == 0 || d.node == nil {
-		return time.Time{}
-	}
-	return readiness.HoldsSince(g.NodeConditions, &d.node.Node)
 }

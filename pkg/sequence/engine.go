@@ -184,7 +184,9 @@ func (e *Engine) Tick(now time.Time) Changes {
 	for d := range e.alarms.Due(e.now) {
 		tx.markDirty(d)
 	}
-	e.endTrials(tx)
+	for at := range e.trials.Due(e.now) {
+		tx.mark(at)
+	}
 	e.endOverrides(tx)
 	e.tryRest(tx)
 	return e.settle(tx)
@@ -263,7 +265,7 @@ func (e *Engine) Places(object *corev1.Pod) []Place {
 		alone := *p
 		alone.setMemberships([]membership{m})
 		places = append(places, Place{
-			Sequence: m.sequence.Key, Group: m.group, Decision: e.decision(&alone),
+			Sequence: m.sequence.Key, Group: m.group, Decision: e.decide(&alone),
 			Governed: e.settings.governs(p, m.sequence),
 		})
 	}
@@ -347,11 +349,60 @@ func (e *Engine) TargetNamespaces(key types.NamespacedName) (namespaces []string
 	return slices.Collect(maps.Keys(s.groupsByNamespace)), true
 }
 
+// Report describes the sequence with this key, if there is one.
+func (e *Engine) Report(key types.NamespacedName) (report.Report, bool) {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+
+	s := e.sequences[key]
+	if s == nil {
+		return report.Report{}, false
+	}
+	return reporter{s}.report(), true
+}
+
+// Outdated says that a pod that is not ready is of an older revision, and that its StatefulSet does not replace it; empty if it is not so.
+func (e *Engine) Outdated(object *corev1.Pod) string {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+
+	if p, known := e.find(object); known {
+		if set := e.workloads.outdatedBy(p); set != nil {
+			return report.Outdated(&set.Workload)
+		}
+	}
+	return ""
+}
+
+// Waiting are the unbound members of groups that must still wait.
+func (e *Engine) Waiting(key types.NamespacedName) []types.NamespacedName {
+	e.mu.RLock()
+	defer e.mu.RUnlock()
+
+	s := e.sequences[key]
+	if s == nil {
+		return nil
+	}
+	var waiting []types.NamespacedName
+	d := s.nodeless
+	for i := range s.groups {
+		if !s.PerNode && d.Released.Has(i) {
+			continue
+		}
+		for p := range d.peek(i).members {
+			if !p.Bound() && !e.mayBeScheduled(p) {
+				waiting = append(waiting, p.key())
+			}
+		}
+	}
+	return waiting
+}
+
 // Ripe returns what is to be recorded of a sequence; ok is false if nothing is.
 func (e *Engine) Ripe(key types.NamespacedName) (ripe Ripe, ok bool) {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
-	return e.ripe(key)
+	return ripeOf(e.sequences[key])
 }
 
 // Agrees reports whether the passes may be recorded: the engine still comes to all of them, would look at no more than was looked at, and that
@@ -360,8 +411,8 @@ func (e *Engine) Agrees(ripe Ripe, looked Looked) bool {
 	e.mu.RLock()
 	defer e.mu.RUnlock()
 
-	now, _ := e.ripe(ripe.Key) // who would look now may have to look at more
 	s := e.sequences[ripe.Key]
+	now, _ := ripeOf(s) // who would look now may have to look at more
 	if now.UID != ripe.UID || slices.ContainsFunc(now.PodNamespaces, func(name string) bool { return !slices.Contains(ripe.PodNamespaces, name) }) {
 		return false
 	}
@@ -370,7 +421,7 @@ func (e *Engine) Agrees(ripe Ripe, looked Looked) bool {
 			return false
 		}
 	}
-	return e.knowsWorkloads(s, ripe, looked.Workloads) && e.knowsPods(s, ripe, looked.Pods)
+	return ripe.agreesOnWorkloads(s, looked.Workloads) && ripe.agreesOnPods(s, looked.Pods)
 }
 
 // Stray says that a pod names a PodSequence of its namespace of which no group selects it, and what these groups select; empty if it is not
@@ -419,7 +470,7 @@ func (e *Engine) Why(object *corev1.Pod) string {
 	if ns == nil || ns.pods[object.Name] == nil {
 		return "" // to match it with all sequences may take long
 	}
-	return e.decision(ns.pods[object.Name]).Message()
+	return e.decide(ns.pods[object.Name]).Message()
 }
 
 // WaitsFor reports whether a sequence holds a pod, or may hold it again, because of the group of another pod. So it does the first
@@ -487,7 +538,7 @@ func (e *Engine) Nomination(key types.NamespacedName) Nomination {
 	if p == nil || !p.Nominated || p.Terminating || !e.settings.isOurs(p) {
 		return Nomination{}
 	}
-	decision := e.decision(p)
+	decision := e.decide(p)
 	if !decision.Held {
 		return Nomination{}
 	}
@@ -529,7 +580,7 @@ func (e *Engine) Decide(object *corev1.Pod) report.Decision {
 	defer e.mu.RUnlock()
 
 	p, known := e.find(object)
-	d := e.decision(p)
+	d := e.decide(p)
 	if d.Held && !known {
 		e.ReportWhenSeen(object)
 	}
@@ -546,7 +597,7 @@ func (e *Engine) WouldHold(objects ...*corev1.Pod) Hold {
 
 	pods, own := make([]planned, 0, len(objects)), map[*sequence]order.GroupSet{}
 	for _, object := range objects {
-		p := e.plan(object)
+		p := newPlanned(e.knowledge, object)
 		if p.missing != order.NothingMissing {
 			return p.missingHold()
 		}
@@ -561,7 +612,7 @@ func (e *Engine) WouldHold(objects ...*corev1.Pod) Hold {
 	var waits order.GroupSet
 	for _, p := range pods {
 		for _, m := range p.memberships() {
-			groups, held := e.awaits(p, m, own[m.sequence])
+			groups, held := p.awaits(m, own[m.sequence])
 			if held && (holding == nil || less(m.sequence.Key, holding.Key)) {
 				holding, waits = m.sequence, groups
 			}

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/order"
 	"example.com/podsequence/pkg/sequence/progress"
@@ -41,14 +42,17 @@ type knowledge struct {
 
 func newKnowledge(config Config) *knowledge {
 	k := &knowledge{
-		settings: newSettings(config), world: newWorld(),
-		unseen: unseenPods{versions: map[types.UID]string{}},
+		settings: newSettings(config), unseen: unseenPods{versions: map[types.UID]string{}},
+		world: world{
+			namespaces: namespaces{}, workloads: newWorkloads(), nodes: newNodes(), consents: consents{facts: map[string]namespaceFacts{}},
+			sequences: map[types.NamespacedName]*sequence{}, perNode: map[*sequence]struct{}{},
+		},
 	}
 	k.unplaced = newUnplaced(&k.nodes)
 	return k
 }
 
-// world is what the API server last said, with indexes. Only the apply_ files change it.
+// world is what the API server last said, with indexes. Only methods named apply, remove and replace change it.
 type world struct {
 	now        time.Time // of the last Tick
 	namespaces namespaces
@@ -62,19 +66,17 @@ type world struct {
 	perNode   map[*sequence]struct{}
 }
 
-func newWorld() world {
-	return world{
-		namespaces: namespaces{}, workloads: newWorkloads(), nodes: newNodes(),
-		consents:  consents{facts: map[string]namespaceFacts{}},
-		sequences: map[types.NamespacedName]*sequence{}, perNode: map[*sequence]struct{}{},
+// namesake returns the UID of the object that has the name of the failed one, which may be that itself; empty if there is none. A failed pod
+// that is going is gone.
+func (w *world) namesake(f *v1alpha1.Failure) types.UID {
+	if inventory.Kind(f.Kind) == inventory.KindPod {
+		if p := w.namespaces.pods(f.Namespace)[f.Name]; p != nil && (p.UID != f.UID || !p.Terminating) {
+			return p.UID
+		}
+	} else if made := w.workloads.byName[inventory.WorkloadKey{Kind: inventory.Kind(f.Kind), Namespace: f.Namespace, Name: f.Name}]; made != nil {
+		return made.UID
 	}
-}
-
-// endTrials counts the members as ready whose time has come.
-func (k *knowledge) endTrials(tx *transaction) {
-	for at := range k.trials.Due(k.now) {
-		tx.mark(at)
-	}
+	return ""
 }
 
 func (k *knowledge) nextWake() time.Time {
@@ -275,19 +277,14 @@ func (k *knowledge) publish(p *pod) verdict {
 	return is
 }
 
-// publishGone and publishCome publish which of the sequences of a transaction are there no more, and which are there.
-func (k *knowledge) publishGone(tx *transaction) {
+// publishExisting publishes which of the sequences of a transaction are there, or which are there no more.
+func (k *knowledge) publishExisting(tx *transaction, there bool) {
 	for _, key := range tx.edited {
-		if k.sequences[key] == nil {
-			k.published.existing.sequences.Delete(key)
-		}
-	}
-}
-
-func (k *knowledge) publishCome(tx *transaction) {
-	for _, key := range tx.edited {
-		if k.sequences[key] != nil {
+		switch is := k.sequences[key] != nil; {
+		case is && there:
 			k.published.existing.sequences.Store(key, nil)
+		case !is && !there:
+			k.published.existing.sequences.Delete(key)
 		}
 	}
 }
@@ -298,7 +295,7 @@ func (k *knowledge) publishDomains(tx *transaction) {
 		d := &tx.dirtyDomains[i]
 		if d.dirty = false; d.sequence.registered {
 			d.before = d.publish()
-			k.noteReleases(d.domain, d.before)
+			noteReleases(d.domain, d.before)
 		}
 	}
 }
@@ -319,7 +316,7 @@ func (k *knowledge) settle(tx *transaction) Changes {
 			changes.touch(key)
 		}
 	}
-	k.publishGone(tx)
+	k.publishExisting(tx, false)
 	for _, d := range tx.dirtyDomains {
 		if d.sequence.registered {
 			k.advance(d.domain, tx, &changes)
@@ -330,7 +327,7 @@ func (k *knowledge) settle(tx *transaction) Changes {
 	for _, name := range tx.namespaces {
 		k.published.publishNamespace(name, k.namespaces[name])
 	}
-	k.publishCome(tx)
+	k.publishExisting(tx, true)
 	for _, p := range tx.entered {
 		k.settleEntered(&changes, p)
 	}
@@ -343,7 +340,7 @@ func (k *knowledge) settle(tx *transaction) Changes {
 		}
 	}
 	if len(tx.toCheckOrder) > 0 {
-		k.checkOrder(tx)
+		checkOrder(tx, k.now)
 	}
 	k.dropDomains(tx)
 	return changes
@@ -354,11 +351,11 @@ func (k *knowledge) advance(d *domain, tx *transaction, changes *Changes) {
 	d.evaluate(k)
 	completed, passed := d.Completed, d.Passed
 	d.Advance(d.progressFacts(), k.now)
-	if d.Passed != passed && d.sequence.mayHaveFailures() {
+	if d.Passed != passed && d.sequence.failures.mayCount() {
 		for i := range (d.Passed &^ passed).All() {
 			d.groupState(i)
 		}
-		d.sequence.reviewFailures(tx)
+		d.sequence.failures.review(tx)
 		d.evaluate(k) // of what passed just now nothing is expected that is gone
 		d.Advance(d.progressFacts(), k.now)
 	}

@@ -256,7 +256,7 @@ func (k *knowledge) updateGroupsIn(name string, tx *transaction) {
 		}
 		if groups := k.consents.groupsIn(s, name); groups != s.groupsByNamespace[name] {
 			k.changeGroupsIn(s, name, groups, tx)
-			s.reviewFailures(tx)
+			s.failures.review(tx)
 		}
 	}
 }
@@ -276,7 +276,7 @@ func (k *knowledge) changeGroupsIn(s *sequence, name string, groups order.GroupS
 	s.changedAs = inventory.Newest(s.changedAs, tx.version)
 	s.markGroupsIn(before, groups, tx)
 	for p := range affected {
-		k.reviewStart(p, []membership{{sequence: s}}, false)
+		reviewStart(p, []membership{{sequence: s}}, false)
 		k.review(p, tx)
 	}
 	k.forgetIfEmpty(name)

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"example.com/podsequence/pkg/sequence/inventory"
+	"example.com/podsequence/pkg/sequence/readiness"
 )
 
 // nodes are all nodes.
@@ -58,6 +59,28 @@ func (all *nodes) roomOn(name string) int {
 
 // troubled reports whether something is wrong with the node that pods there which are not ready should be seen with.
 func (n *node) troubled() bool { return !n.NotReady.IsZero() || n.Object.Spec.Unschedulable }
+
+// isDue reports whether a DaemonSet should have a pod on the node: not on one that is not known, which is nil here and below.
+func (n *node) isDue(w *workload) bool { return n != nil && w.dueRule.IsDueOn(&n.Node) }
+
+// unmet returns the conditions that the group asks for and the node does not have. Of a node that is not known nothing holds.
+func (n *node) unmet(g *group) readiness.Unmet {
+	switch {
+	case len(g.NodeConditions) == 0:
+		return 0
+	case n == nil:
+		return ^readiness.Unmet(0)
+	}
+	return readiness.UnmetOn(g.NodeConditions, &n.Node)
+}
+
+// conditionsSince is when the last condition of the node turned that the group asks for; zero if it asks for none, or if unknown.
+func (n *node) conditionsSince(g *group) time.Time {
+	if len(g.NodeConditions) == 0 || n == nil {
+		return time.Time{}
+	}
+	return readiness.HoldsSince(g.NodeConditions, &n.Node)
+}
 
 // sameTrouble reports whether the same is wrong with a node as before. A node that is not known is nil.
 func sameTrouble(before, now *node) bool {

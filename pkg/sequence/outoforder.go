@@ -11,6 +11,7 @@ import (
 
 // outOfOrder are the members that started out of order.
 type outOfOrder struct {
+	of   *sequence
 	pods map[*pod]struct{} // nil if there are none
 	// checks reports that this engine is the first to see the sequence.
 	checks bool
@@ -32,112 +33,70 @@ type outOfOrder struct {
 // which order they started: the groups before them may have been ready then, and updated since.
 const oneInstallation = 10 * time.Minute
 
-// mayHaveStartedEarly reports whether the pod was bound without leave of its sequence, as far as the pod and the sequence themselves say:
-// by our scheduler before the sequence was created, or by another scheduler at any time, because nothing holds the pods of its template. A
-// pod of another scheduler that was created later and had its gate lifted was released.
-func (k *knowledge) mayHaveStartedEarly(p *pod, m membership) bool {
-	s := m.sequence
-	created := s.object.CreationTimestamp.Time
-	bound := p.BoundAt.Time()
-	return p.Bound() && !p.Terminating && !p.Succeeded && !p.Failed && !p.Mirror &&
-		s.groups[m.group].Awaited != 0 && s.canCheckOrder() &&
-		(!bound.After(created) || !k.settings.isOurs(p) && !(p.GateLifted && p.CreatedAt.Time().After(created))) && !bound.Before(created.Add(-oneInstallation))
-}
-
-// wasPassedAt reports whether a group was passed and has been since, or whether it has been ready since then. Times are whole seconds, so a
-// wait is over at the earliest when it has passed since the second in which the group became ready. A time after now, if that is not zero,
-// counts as now. Objects do not count, because nothing says how they were before the sequence.
-func (d *domain) wasPassedAt(i int, at, now time.Time, pods map[*groupState]time.Time) bool {
-	if !d.isNode() && d.Passed.Has(i) && !d.PassedAt(i).Truncate(time.Second).After(at) {
-		return true
-	}
-	if !d.isReadyButForObjects(i) {
-		return false
-	}
-	state := d.peek(i)
-	if _, known := pods[state]; !known {
-		pods[state] = d.podsReadySince(i)
-	}
-	ready := latest(pods[state], d.conditionsSince(i))
-	if !now.IsZero() && ready.After(now) {
-		ready = now
-	}
-	return ready.IsZero() || !ready.Truncate(time.Second).Add(d.sequence.groups[i].Wait).After(at)
-}
-
-// isReadyButForObjects reports whether the group is satisfied, whatever its objects are.
-func (d *domain) isReadyButForObjects(i int) bool {
-	if len(d.sequence.groups[i].objects) == 0 {
-		return d.looksSatisfied(i)
-	}
-	facts := d.facts(i)
-	facts.Objects = nil
-	return facts.IsSatisfied(facts.Need())
-}
-
-// beginOrderChecks begins to check the order of the members of a sequence that the engine sees for the first time. For other sequences it
-// takes the names from status, or keeps those that the sequence had before it was edited. The pods are those that were or are members.
-func (k *knowledge) beginOrderChecks(s, old *sequence, pods map[*pod]struct{}, tx *transaction) {
-	s.outOfOrder.from = k.now.Truncate(time.Second) // as the API gives times of binding
+// begin begins to check the order of the members of a sequence that the engine sees for the first time. For other sequences it takes the names
+// from status, or keeps those that the sequence had before it was edited. The pods are those that were or are members.
+func (o *outOfOrder) begin(old *sequence, pods map[*pod]struct{}, tx *transaction) {
+	s := o.of
+	o.from = s.knowledge.now.Truncate(time.Second) // as the API gives times of binding
 	switch {
 	case old != nil && old.UID == s.UID:
-		s.outOfOrder.checks, s.outOfOrder.from = old.outOfOrder.checks && s.canCheckOrder(), old.outOfOrder.from
+		o.checks, o.from = old.outOfOrder.checks && s.canCheckOrder(), old.outOfOrder.from
 		for p := range old.outOfOrder.pods {
-			if m, is := p.membershipIn(s); is && k.mayHaveStartedEarly(p, m) {
-				s.outOfOrder.add(p)
+			if m, is := p.membershipIn(s); is && m.mayHaveStartedEarly(p) {
+				o.add(p)
 			}
 		}
 	case s.object.Status.ObservedGeneration < 1:
-		s.outOfOrder.checks = s.canCheckOrder()
+		o.checks = s.canCheckOrder()
 		for p := range pods {
-			k.queueOrderCheck(p, s, tx)
+			o.queue(p, tx)
 		}
 	case s.object.Status.StartedOutOfOrder != nil:
 		names, written := s.object.Status.StartedOutOfOrder.Pods, order.WrittenAt(s.object)
 		for p := range pods {
 			isNamesake := !written.IsZero() && p.BoundAt.Time().After(written)
-			if m, is := p.membershipIn(s); is && k.mayHaveStartedEarly(p, m) && slices.Contains(names, s.nameOf(p)) && !isNamesake {
-				s.outOfOrder.add(p)
+			if m, is := p.membershipIn(s); is && m.mayHaveStartedEarly(p) && slices.Contains(names, s.nameOf(p)) && !isNamesake {
+				o.add(p)
 			}
 		}
 	}
 }
 
 // queueOrderChecks adds a pod to those whose order its sequences check. The pod has just been seen to be bound.
-func (k *knowledge) queueOrderChecks(p *pod, tx *transaction) {
+func queueOrderChecks(p *pod, tx *transaction) {
 	for _, m := range p.memberships() {
 		o := &m.sequence.outOfOrder
-		if o.checks || (!k.settings.isOurs(p) && !o.from.IsZero() && !p.BoundAt.Time().Before(o.from)) {
-			k.queueOrderCheck(p, m.sequence, tx)
+		if o.checks || (!m.sequence.knowledge.settings.isOurs(p) && !o.from.IsZero() && !p.BoundAt.Time().Before(o.from)) {
+			o.queue(p, tx)
 		}
 	}
 }
 
-// queueOrderCheck adds the pod, if it may have started early, to those that are checked when the transaction is settled.
-func (k *knowledge) queueOrderCheck(p *pod, s *sequence, tx *transaction) {
-	if m, is := p.membershipIn(s); is && k.mayHaveStartedEarly(p, m) {
-		tx.toCheckOrder = append(tx.toCheckOrder, podInSequence{p, s})
+// queue adds the pod, if it may have started early, to those that are checked when the transaction is settled.
+func (o *outOfOrder) queue(p *pod, tx *transaction) {
+	if m, is := p.membershipIn(o.of); is && m.mayHaveStartedEarly(p) {
+		tx.toCheckOrder = append(tx.toCheckOrder, podInSequence{p, o.of})
 	}
 }
 
 // checkOrder finds out which pods of a transaction started out of order.
-func (k *knowledge) checkOrder(tx *transaction) {
+func checkOrder(tx *transaction, now time.Time) {
 	ready := map[*groupState]time.Time{}
 	for _, judged := range tx.toCheckOrder {
-		if m, is := judged.membershipIn(judged.in); is && judged.in.registered && m.notPassedAtBinding(judged.pod, k.now, ready) != 0 {
+		if m, is := judged.membershipIn(judged.in); is && judged.in.registered && m.notPassedAtBinding(judged.pod, now, ready) != 0 {
 			judged.in.outOfOrder.add(judged.pod)
 		}
 	}
 }
 
 // reviewStart takes a pod that changed off the lists that it must not be on any more. before are its memberships until now.
-func (k *knowledge) reviewStart(p *pod, before []membership, gone bool) {
+func reviewStart(p *pod, before []membership, gone bool) {
 	for _, was := range before {
 		started := &was.sequence.outOfOrder
 		if _, listed := started.pods[p]; !listed {
 			continue
 		}
-		if m, is := p.membershipIn(was.sequence); gone || !is || !k.mayHaveStartedEarly(p, m) {
+		if m, is := p.membershipIn(was.sequence); gone || !is || !m.mayHaveStartedEarly(p) {
 			delete(started.pods, p)
 		}
 	}
@@ -150,19 +109,20 @@ func (o *outOfOrder) add(p *pod) {
 	o.pods[p] = struct{}{}
 }
 
-// reportOutOfOrder describes the pods that started out of order; nil if none did.
-func (k *knowledge) reportOutOfOrder(s *sequence) *report.OutOfOrder {
-	if len(s.outOfOrder.pods) == 0 {
+// report describes the pods that started out of order; nil if none did.
+func (o *outOfOrder) report() *report.OutOfOrder {
+	if len(o.pods) == 0 {
 		return nil
 	}
+	s := o.of
 	r, missing, owners, ready := &report.OutOfOrder{}, ^order.GroupSet(0), map[*workload]struct{}{}, map[*groupState]time.Time{}
-	for p := range s.outOfOrder.pods {
+	for p := range o.pods {
 		name := s.nameOf(p)
 		m, _ := p.membershipIn(s)
-		r.Foreign = r.Foreign || !k.settings.isOurs(p)
+		r.Foreign = r.Foreign || !s.knowledge.settings.isOurs(p)
 		missing &= m.notPassedAtBinding(p, time.Time{}, ready) // what is reported must not change as time goes on
 		r.Pods = append(r.Pods, name)
-		switch owner := k.workloads.ownerOf(p).workload; {
+		switch owner := s.knowledge.workloads.ownerOf(p).workload; {
 		case owner == nil || !report.CanRestart(owner.Kind):
 			r.Others = append(r.Others, name)
 		default:

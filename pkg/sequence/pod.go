@@ -74,6 +74,18 @@ func (m membership) notPassedAtBinding(p *pod, now time.Time, ready map[*groupSt
 	return missing
 }
 
+// mayHaveStartedEarly reports whether the pod was bound without leave of its sequence, as far as the pod and the sequence themselves say:
+// by our scheduler before the sequence was created, or by another scheduler at any time, because nothing holds the pods of its template. A
+// pod of another scheduler that was created later and had its gate lifted was released.
+func (m membership) mayHaveStartedEarly(p *pod) bool {
+	s := m.sequence
+	created := s.object.CreationTimestamp.Time
+	bound := p.BoundAt.Time()
+	return p.Bound() && !p.Terminating && !p.Succeeded && !p.Failed && !p.Mirror &&
+		s.groups[m.group].Awaited != 0 && s.canCheckOrder() &&
+		(!bound.After(created) || !s.knowledge.settings.isOurs(p) && !(p.GateLifted && p.CreatedAt.Time().After(created))) && !bound.Before(created.Add(-oneInstallation))
+}
+
 // holdFacts returns what decides whether the sequence holds pods of the group, as far as that is the same for all of them and at any
 // time. It needs no lock.
 func (m membership) holdFacts() hold.Facts {
@@ -310,12 +322,12 @@ func (k *knowledge) applyPod(view *pod, tx *transaction) {
 	replace := isNew || !p.SameMembership(view.Pod)
 	p.markDirty(tx)
 	if !isNew && view.Terminating && !p.Terminating {
-		k.rememberPod(p, tx)
+		rememberPod(p, tx)
 	}
 	k.update(ns, p, view, replace, tx)
 	tx.entered = append(tx.entered, p)
 	if isNew {
-		k.reviewFailuresOf(inventory.KindPod, p.Namespace, p.Name, tx)
+		reviewFailuresOf(inventory.KindPod, ns, p.Namespace, p.Name, tx)
 	}
 }
 
@@ -329,12 +341,12 @@ func (k *knowledge) removePod(namespace, name string, uid types.UID, tx *transac
 	if p == nil || p.UID != uid {
 		return
 	}
-	k.rememberPod(p, tx)
+	rememberPod(p, tx)
 	delete(ns.pods, name)
-	k.reviewFailuresOf(inventory.KindPod, namespace, name, tx)
+	reviewFailuresOf(inventory.KindPod, ns, namespace, name, tx)
 	k.nodes.movePod(p, p.runsOn(), "")
 	k.published.withdraw(p)
-	k.reviewStart(p, p.memberships(), true)
+	reviewStart(p, p.memberships(), true)
 	p.markDirty(tx)
 	k.workloads.countOnNode(p, -1, tx)
 	k.leave(p, tx)
@@ -365,9 +377,9 @@ func (k *knowledge) update(n *namespace, p, view *pod, replace bool, tx *transac
 		p.setMemberships(n.place(p))
 	}
 	n.reviewStray(p, tx)
-	k.reviewStart(p, before.memberships(), before.UID != p.UID)
+	reviewStart(p, before.memberships(), before.UID != p.UID)
 	if p.Bound() && (!before.Bound() || before.UID != p.UID) {
-		k.queueOrderChecks(p, tx)
+		queueOrderChecks(p, tx)
 	}
 	k.workloads.countOnNode(p, +1, tx)
 	switch {

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
@@ -18,62 +17,58 @@ import (
 	"example.com/podsequence/pkg/sequence/report"
 )
 
-// Report describes the sequence with this key, if there is one.
-func (e *Engine) Report(key types.NamespacedName) (report.Report, bool) {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
+// reporter describes a sequence. It needs the engine's lock.
+type reporter struct{ *sequence }
 
-	s := e.sequences[key]
-	if s == nil {
-		return report.Report{}, false
-	}
+// report describes all of it.
+func (s reporter) report() report.Report {
 	r := report.Report{
 		UID: s.UID, Generation: s.Generation, Object: s.object, Cluster: s.cluster, PerNode: s.PerNode, Continuous: s.Continuous, Suspended: s.Suspended, Override: s.Override, Refused: s.refused(),
 		Resumed: !s.resumedSeen.IsZero(),
-		Groups:  make([]report.Group, len(s.groups)), Problems: s.problems(),
+		Groups:  make([]report.Group, len(s.groups)), Problems: s.sequence.problems(),
 	}
-	r.Failures = s.allFailures()
+	r.Failures = s.failures.listed()
 	if s.dry != nil {
-		r.DryRun = e.reportDryRun(s)
+		r.DryRun = s.dry.report(s.sequence)
 	}
 	if s.PerNode {
-		e.reportNodes(s, &r)
+		s.nodes(&r)
 	} else {
 		d := s.nodeless
 		r.Current = d.current()
 		for i := range s.groups {
-			r.Groups[i] = d.report(i, e.now)
+			r.Groups[i] = s.group(d, i)
 			r.Groups[i].LostAt = d.LostAt(i) // of a node status records less
 		}
 	}
 	if problem, ok := r.TimedOutNodes(); ok {
 		r.Problems = append(r.Problems, problem)
 	}
-	if r.OutOfOrder = e.reportOutOfOrder(s); r.OutOfOrder != nil {
+	if r.OutOfOrder = s.outOfOrder.report(); r.OutOfOrder != nil {
 		r.Problems = append(r.Problems, r.OutOfOrder.Problem(s.Sequence)) // the others keep something from working
 	}
 	if !s.refused() {
-		r.Problems = append(e.problems(s), r.Problems...)
+		r.Problems = append(s.problemsOfPods(), r.Problems...)
 		// Pods that nothing holds come first as long as none of them has started: then that is what is wrong.
-		if r.Ungoverned = e.settings.ungoverned(s, r.OutOfOrder != nil); len(r.Ungoverned) > 0 {
+		if r.Ungoverned = s.knowledge.settings.ungoverned(s.sequence, r.OutOfOrder != nil); len(r.Ungoverned) > 0 {
 			at := 0
 			if r.OutOfOrder != nil {
 				at = len(r.Problems)
 			}
-			r.Problems = slices.Insert(r.Problems, at, report.Ungoverned(r.Ungoverned, s.Sequence, e.settings.SchedulerNames))
+			r.Problems = slices.Insert(r.Problems, at, report.Ungoverned(r.Ungoverned, s.Sequence, s.knowledge.settings.SchedulerNames))
 		}
 	}
-	return r, true
+	return r
 }
 
-// report describes a group in one domain.
-func (d *domain) report(i int, now time.Time) report.Group {
-	g, state := d.sequence.groups[i], d.peek(i)
+// group describes a group in one domain.
+func (s reporter) group(d *domain, i int) report.Group {
+	g, state := s.groups[i], d.peek(i)
 	n := d.need(i)
 	r := report.Group{
 		Title: g.Title, ContinueOnTimeout: g.ContinueOnTimeout, Timeout: g.Timeout, Hash: g.Hash, Expected: n.Expected, Ready: n.Ready, Satisfied: d.looksSatisfied(i), SatisfiedAt: d.since(i),
-		Released: d.Released.Has(i), ReleasedBefore: d.ReleasedBefore.Has(i), Progress: n.String() + d.delays(i), Members: make([]string, 0, len(state.members)),
-		SatisfiedOnce: d.Once.Has(i), Completed: d.Completed.Has(i), FailuresOverAt: g.failuresOverAt, Skipped: g.Skip, EditedAt: latest(g.editedAt, d.sequence.allowedAt),
+		Released: d.Released.Has(i), ReleasedBefore: d.ReleasedBefore.Has(i), Progress: n.String() + s.delays(d, i), Members: make([]string, 0, len(state.members)),
+		SatisfiedOnce: d.Once.Has(i), Completed: d.Completed.Has(i), FailuresOverAt: g.failuresOverAt, Skipped: g.Skip, EditedAt: latest(g.editedAt, s.allowedAt),
 		Objects: g.Objects, WithoutMembers: g.WithoutMembers, ObjectReason: n.ObjectReason(),
 	}
 	if r.Recording = d.Ripe.Has(i); r.Recording {
@@ -83,13 +78,13 @@ func (d *domain) report(i int, now time.Time) report.Group {
 		r.Expected = n.Required
 	}
 	if r.Released && !d.isNode() {
-		r.ReleasedAt = d.releasedAt(i)
+		r.ReleasedAt = d.ReleasedAt(d.progressFacts(), i)
 	}
 	if r.Passed = d.Passed.Has(i); r.Passed {
 		r.PassedAt = d.PassedAt(i)
 	}
 	if r.Current = d.Current().Has(i); r.Current {
-		r.Failure = d.failure(i, now)
+		r.Failure = s.failure(d, i)
 		if d.looksSatisfied(i) && !r.Recording {
 			r.Progress += ", waitDuration ends at " + d.waitOver(i).UTC().Format(time.RFC3339)
 		}
@@ -99,10 +94,10 @@ func (d *domain) report(i int, now time.Time) report.Group {
 		if p.IsReplaced() {
 			continue // its replacement is a member
 		}
-		r.Members = append(r.Members, d.sequence.nameOf(p))
+		r.Members = append(r.Members, s.nameOf(p))
 		if d.isDone(p, i) {
-			r.ReadyMembers = append(r.ReadyMembers, d.sequence.nameOf(p))
-		} else if n := d.sequence.knowledge.nodes.byName[p.Node]; n != nil && n.troubled() {
+			r.ReadyMembers = append(r.ReadyMembers, s.nameOf(p))
+		} else if n := s.knowledge.nodes.byName[p.Node]; n != nil && n.troubled() {
 			troubled[n.Name] = n
 		}
 	}
@@ -118,38 +113,38 @@ func (d *domain) report(i int, now time.Time) report.Group {
 }
 
 // failure is why the group will not be satisfied without intervention.
-func (d *domain) failure(i int, now time.Time) *order.Problem {
-	g := d.sequence.groups[i]
+func (s reporter) failure(d *domain, i int) *order.Problem {
+	g := s.groups[i]
 	if d.looksSatisfied(i) || g.Skip {
 		return nil
 	}
 	switch failure := d.failureOfMembers(i); {
 	case failure != nil:
 		return failure
-	case d.node == nil && len(d.lostIn(i)) > 0:
-		return ptr.To(report.Lost(d.where(i), d.lostIn(i), d.sequence.Cluster))
-	case !g.ContinueOnTimeout && d.timedOut(i, now):
-		return ptr.To(report.TimedOut(d.where(i), g.Timeout, d.need(i), d.delays(i)))
+	case d.node == nil && len(s.failures.unreplaced(i)) > 0:
+		return ptr.To(report.Lost(d.where(i), s.failures.unreplaced(i), s.Cluster))
+	case !g.ContinueOnTimeout && d.timedOut(i, s.knowledge.now):
+		return ptr.To(report.TimedOut(d.where(i), g.Timeout, d.need(i), s.delays(d, i)))
 	}
 	return nil
 }
 
-// problems are those that pods bring about.
-func (k *knowledge) problems(s *sequence) []order.Problem {
+// problemsOfPods are those that pods bring about.
+func (s reporter) problemsOfPods() []order.Problem {
 	var problems []order.Problem
-	for _, find := range []func(*sequence) (order.Problem, bool){
-		k.settings.unsupportedPods, (*sequence).splitPodGroups, k.outdatedPods, (*sequence).unreadableObjects, k.strayPods, (*sequence).starvedByQuota,
+	for _, find := range []func() (order.Problem, bool){
+		s.unsupportedPods, s.splitPodGroups, s.outdatedPods, s.unreadableObjects, s.strayPods, s.starvedByQuota,
 	} {
-		if p, ok := find(s); ok {
+		if p, ok := find(); ok {
 			problems = append(problems, p)
 		}
 	}
 	d := s.nodeless
 	for i := range (d.Passed &^ s.Skipped).All() {
-		if g := s.groups[i]; g.ContinueOnTimeout && !d.looksSatisfied(i) && d.passedByTimeout(i, k.now) {
+		if g := s.groups[i]; g.ContinueOnTimeout && !d.looksSatisfied(i) && s.passedByTimeout(d, i) {
 			problems = append(problems, report.WentOn(d.where(i)))
 		}
-		if names, unprobed := d.crashLooping(i); len(names) > 0 {
+		if names, unprobed := s.crashLooping(d, i); len(names) > 0 {
 			problems = append(problems, report.CrashLooping(d.where(i), names, i == len(s.groups)-1, unprobed))
 		}
 	}
@@ -158,15 +153,15 @@ func (k *knowledge) problems(s *sequence) []order.Problem {
 
 // passedByTimeout reports whether a group that is passed was so because its time was over. A pass that is recorded says so itself: its time
 // may be another one since, as after a suspension.
-func (d *domain) passedByTimeout(i int, now time.Time) bool {
+func (s reporter) passedByTimeout(d *domain, i int) bool {
 	if pass, recorded := d.RecordedPass(i); recorded {
 		return pass.TimedOut
 	}
-	return d.timedOut(i, now) && !d.PassedAt(i).Before(d.deadline(i))
+	return d.timedOut(i, s.knowledge.now) && !d.PassedAt(i).Before(d.Deadline(d.progressFacts(), i))
 }
 
 // outdatedPods reports pods of an older revision that are not ready and that is not replaced.
-func (k *knowledge) outdatedPods(s *sequence) (order.Problem, bool) {
+func (s reporter) outdatedPods() (order.Problem, bool) {
 	var pods []string
 	for _, d := range s.domains {
 		for _, state := range d.groupStates {
@@ -174,7 +169,7 @@ func (k *knowledge) outdatedPods(s *sequence) (order.Problem, bool) {
 				continue // it needs none of them
 			}
 			for p := range state.members {
-				if set := k.outdatedBy(p); set != nil {
+				if set := s.knowledge.workloads.outdatedBy(p); set != nil {
 					pods = append(pods, report.OutdatedPod(s.nameOf(p), &set.Workload))
 				}
 			}
@@ -186,62 +181,12 @@ func (k *knowledge) outdatedPods(s *sequence) (order.Problem, bool) {
 	return report.OutdatedPods(pods), true
 }
 
-// outdatedBy returns the StatefulSet of a member that is not ready and of an older revision; nil if it is none, or if its set replaces it.
-func (k *knowledge) outdatedBy(p *pod) *workload {
-	if p.Terminating || p.Failed || p.Ready {
-		return nil
-	}
-	owner := k.workloads.ownerOf(p)
-	w := owner.workload
-	if w == nil || !w.LeavesOldPods() || w.IsUpToDate(owner.revision) || !w.Wants(p.Pod) {
-		return nil
-	}
-	return w
-}
-
-// Outdated says that a pod that is not ready is of an older revision, and that its StatefulSet does not replace it; empty if it is not so.
-func (e *Engine) Outdated(object *corev1.Pod) string {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-
-	if p, known := e.find(object); known {
-		if set := e.outdatedBy(p); set != nil {
-			return report.Outdated(&set.Workload)
-		}
-	}
-	return ""
-}
-
-// Waiting are the unbound members of groups that must still wait.
-func (e *Engine) Waiting(key types.NamespacedName) []types.NamespacedName {
-	e.mu.RLock()
-	defer e.mu.RUnlock()
-
-	s := e.sequences[key]
-	if s == nil {
-		return nil
-	}
-	var waiting []types.NamespacedName
-	d := s.nodeless
-	for i := range s.groups {
-		if !s.PerNode && d.Released.Has(i) {
-			continue
-		}
-		for p := range d.peek(i).members {
-			if !p.Bound() && !e.mayBeScheduled(p) {
-				waiting = append(waiting, p.key())
-			}
-		}
-	}
-	return waiting
-}
-
 // delays says which paused Deployments keep the group from being ready, and which DaemonSets with ready pods that their controllers do not
 // count.
-func (d *domain) delays(i int) string {
+func (s reporter) delays(d *domain, i int) string {
 	var paused []*inventory.Workload
 	var uncounted []readiness.Demand
-	for demand := range d.sequence.groups[i].demands {
+	for demand := range s.groups[i].demands {
 		if demand.entered.Short == 0 {
 			continue
 		}
@@ -253,10 +198,10 @@ func (d *domain) delays(i int) string {
 		}
 	}
 	succeeding := ""
-	if d.peek(i).demands.Failed > len(d.failedJobs(i)) || len(d.sequence.failuresIn(i)) > len(d.lostIn(i)) {
-		succeeding = report.Succeeding(d.newestJob(i), d.sequence.Cluster)
+	if d.peek(i).demands.Failed > len(d.failedJobs(i)) || len(s.failures.in(i)) > len(s.failures.unreplaced(i)) {
+		succeeding = report.Succeeding(s.groups[i].newestJob(), s.Cluster)
 	}
-	return succeeding + report.PausedWorkloads(paused, d.sequence.Cluster) + report.Uncounted(uncounted, d.sequence.Cluster)
+	return succeeding + report.PausedWorkloads(paused, s.Cluster) + report.Uncounted(uncounted, s.Cluster)
 }
 
 // troubles says what is wrong with the first of these nodes, and that there are others.
@@ -272,8 +217,8 @@ func troubles(of map[string]*node) string {
 	return text
 }
 
-// reportNodes describes the nodes that take part, and sums them up.
-func (k *knowledge) reportNodes(s *sequence, r *report.Report) {
+// nodes describes the nodes that take part, and sums them up.
+func (s reporter) nodes(r *report.Report) {
 	released := hold.Released(order.Before(len(s.groups)), s.releasedAtFirst(), s.Suspended, s.refused())
 	for i, g := range s.groups {
 		r.Groups[i] = report.Group{
@@ -300,14 +245,14 @@ func (k *knowledge) reportNodes(s *sequence, r *report.Report) {
 					}
 					r.Unbound++
 					group.Satisfied = false
-					if owner := k.workloads.ownerOf(p); owner.workload == nil || owner.workload.demands[s] == nil {
+					if owner := s.knowledge.workloads.ownerOf(p); owner.workload == nil || owner.workload.demands[s.sequence] == nil {
 						group.Expected++ // the pods of a DaemonSet are expected on its nodes
 					}
 				}
 			}
 			continue
 		}
-		if node, takesPart := k.reportNode(d, r.Groups); takesPart {
+		if node, takesPart := s.node(d, r.Groups); takesPart {
 			r.Nodes = append(r.Nodes, node)
 		}
 	}
@@ -321,12 +266,12 @@ func (k *knowledge) reportNodes(s *sequence, r *report.Report) {
 	}
 }
 
-// reportNode describes one node and adds its numbers to those of the groups.
-func (k *knowledge) reportNode(d *domain, sums []report.Group) (node report.Node, takesPart bool) {
-	node = report.Node{Name: d.name, Current: len(d.sequence.groups), Completed: true}
+// node describes one node and adds its numbers to those of the groups.
+func (s reporter) node(d *domain, sums []report.Group) (node report.Node, takesPart bool) {
+	node = report.Node{Name: d.name, Current: len(s.groups), Completed: true}
 	var involved []int
-	for i, g := range d.sequence.groups {
-		if d.applies(g) && d.timedOut(i, k.now) {
+	for i, g := range s.groups {
+		if d.applies(g) && d.timedOut(i, s.knowledge.now) {
 			node.TimedOut = append(node.TimedOut, int32(i))
 		}
 		n := d.need(i)
@@ -344,17 +289,17 @@ func (k *knowledge) reportNode(d *domain, sums []report.Group) (node report.Node
 		return node, false
 	}
 	for _, i := range involved {
-		if d.sequence.groups[i].Skip {
+		if s.groups[i].Skip {
 			continue // nobody waits for it
 		}
 		if !d.looksSatisfied(i) {
 			node.Completed, sums[i].Satisfied = false, false
 		}
-		if d.IsDone(d.progressFacts(), i, k.now) {
+		if d.IsDone(d.progressFacts(), i, s.knowledge.now) {
 			continue
 		}
 		if sums[i].Awaited = true; node.Group == nil {
-			group := d.report(i, k.now)
+			group := s.group(d, i)
 			node.Current, node.Group = i, &group
 		}
 	}
@@ -366,8 +311,8 @@ func (k *knowledge) reportNode(d *domain, sums []report.Group) (node report.Node
 
 // strayPods reports the pods that name the sequence and that none of its groups selects. Whether one does is not known of a spec that
 // cannot be read.
-func (k *knowledge) strayPods(s *sequence) (order.Problem, bool) {
-	ns := k.namespaces[s.Key.Namespace]
+func (s reporter) strayPods() (order.Problem, bool) {
+	ns := s.knowledge.namespaces[s.Key.Namespace]
 	if ns == nil || s.Cluster || len(ns.strays[s.Key.Name]) == 0 || s.isUnreadable() {
 		return order.Problem{}, false
 	}
@@ -378,42 +323,40 @@ func (k *knowledge) strayPods(s *sequence) (order.Problem, bool) {
 	return report.StrayPods(pods, s.Sequence), true
 }
 
-// decision says what holds the pod.
-func (k *knowledge) decision(p *pod) (d report.Decision) {
-	h := k.holderOf(p)
-	switch h.missing {
-	case order.NamedMissing:
-		d.Held, d.Reason = true, report.HeldUntilCreated
-		d.Sequence = types.NamespacedName{Namespace: p.Namespace, Name: order.NamedSequence(&p.Labels)}
-		return d
-	case order.AnyMissing:
-		d.Held, d.Reason, d.Sequence.Namespace = true, report.HeldUntilSelected, p.Namespace
-		return d
+// crashLooping names the members of a passed group that is not ready any more, and whose containers are restarted again and again.
+func (s reporter) crashLooping(d *domain, group int) (names []string, unprobed bool) {
+	if d.looksSatisfied(group) {
+		return nil, false
 	}
-	by := h.place
-	if by == nil {
-		return d
-	}
-	s := by.sequence
-	d.Held, d.Sequence, d.Groups, d.Overridden = true, s.Key, len(s.groups), s.Override.Suspend
-	d.Group, d.Title = by.group, s.groups[by.group].Title
-	switch {
-	case h.rule == hold.ByGroup:
-		s.nodeless.describe(&d, k.now)
-	case h.rule == hold.Unsupported:
-		d.Reason, d.SchedulerNames = report.HeldUnsupported, k.settings.SchedulerNames
-	case p.kept != nil:
-		n := k.unplaced.nodeOfPin(p.Pin())
-		if d.Node = p.Pin().Node + p.Pin().Host; n == nil {
-			d.Reason = report.HeldByUnknownNode
-			break
+	for p := range d.peek(group).members {
+		if p.Crashing && !d.isDone(p, group) {
+			names, unprobed = append(names, s.nameOf(p)), unprobed || p.Unprobed
 		}
-		d.Node = n.Name
-		s.describeOn(&d, n, k.now)
-	default:
-		d.Reason = report.HeldUnseen
 	}
-	return d
+	return names, unprobed
+}
+
+// unsupportedPods reports gated pods that no scheduler of ours can place on a node in order.
+func (s reporter) unsupportedPods() (order.Problem, bool) {
+	if !s.PerNode {
+		return order.Problem{}, false
+	}
+	set := &s.knowledge.settings
+	if set.ClusterScopeOnly {
+		return report.UnsupportedScope(), true
+	}
+	var names []string
+	for i := range s.groups {
+		for p := range s.nodeless.peek(i).members {
+			if set.holdFacts(p, membership{s.sequence, i}).Rule() == hold.Unsupported {
+				names = append(names, s.nameOf(p))
+			}
+		}
+	}
+	if len(names) == 0 {
+		return order.Problem{}, false
+	}
+	return report.UnsupportedPods(names, set.SchedulerNames), true
 }
 
 // Place is the group that one sequence has for a pod.

@@ -42,13 +42,13 @@ type Looked struct {
 	Pods []metav1.PartialObjectMetadata
 }
 
-func (k *knowledge) ripe(key types.NamespacedName) (ripe Ripe, ok bool) {
-	s := k.sequences[key]
+// ripeOf returns what is to be recorded of a sequence, which may be nil; ok is false if nothing is.
+func ripeOf(s *sequence) (ripe Ripe, ok bool) {
 	if s == nil || s.nodeless.Ripe == 0 {
 		return Ripe{}, false
 	}
-	d := s.nodeless
-	ripe = Ripe{Key: key, UID: s.UID, ResourceVersion: s.object.ResourceVersion, Passes: map[string]v1alpha1.GroupPass{}}
+	k, d := s.knowledge, s.nodeless
+	ripe = Ripe{Key: s.Key, UID: s.UID, ResourceVersion: s.object.ResourceVersion, Passes: map[string]v1alpha1.GroupPass{}}
 	namespaces := map[string]struct{}{}
 	for i := range d.Ripe.All() {
 		ripe.Passes[s.groups[i].Hash] = v1alpha1.GroupPass{UID: s.UID, TimedOut: d.TimedOutRipe.Has(i)}
@@ -56,7 +56,7 @@ func (k *knowledge) ripe(key types.NamespacedName) (ripe Ripe, ok bool) {
 			continue // whatever it counts
 		}
 		pods := k.unseen.newest()
-		if inventory.Behind(pods, inventory.Newest(s.changedAs, k.nodes.changedAs)) || d.waitsForTime(i) {
+		if inventory.Behind(pods, inventory.Newest(s.changedAs, k.nodes.changedAs)) || waitsForTime(d, i) {
 			for name, groups := range s.groupsByNamespace {
 				if groups.Has(i) {
 					namespaces[name] = struct{}{}
@@ -78,7 +78,7 @@ func (k *knowledge) ripe(key types.NamespacedName) (ripe Ripe, ok bool) {
 }
 
 // waitsForTime reports whether it takes time to complete the group: its waitDuration, or that a pod that it counts stays Ready for a while.
-func (d *domain) waitsForTime(i int) bool {
+func waitsForTime(d *domain, i int) bool {
 	if d.sequence.groups[i].Wait > 0 {
 		return true
 	}
@@ -93,11 +93,11 @@ func (d *domain) waitsForTime(i int) bool {
 	return false
 }
 
-// knowsWorkloads reports whether the workloads that ripe groups count are those that were looked at, and count as these do.
-func (k *knowledge) knowsWorkloads(s *sequence, ripe Ripe, looked []metav1.Object) bool {
+// agreesOnWorkloads reports whether the workloads that ripe groups of the sequence count are those that were looked at, and count as these do.
+func (r *Ripe) agreesOnWorkloads(s *sequence, looked []metav1.Object) bool {
 	known := map[types.UID]*inventory.Workload{}
 	for i := range s.nodeless.Ripe.All() {
-		if pass, is := ripe.Passes[s.groups[i].Hash]; !is || pass.TimedOut {
+		if pass, is := r.Passes[s.groups[i].Hash]; !is || pass.TimedOut {
 			continue
 		}
 		for demand := range s.groups[i].demands {
@@ -109,7 +109,7 @@ func (k *knowledge) knowsWorkloads(s *sequence, ripe Ripe, looked []metav1.Objec
 		if view == nil {
 			return false
 		}
-		view.NamespaceGoing = k.consents.facts[view.Namespace].going
+		view.NamespaceGoing = s.knowledge.consents.facts[view.Namespace].going
 		w := known[view.UID]
 		if w == nil || !w.CountsAs(&view.Workload) {
 			return false
@@ -119,16 +119,17 @@ func (k *knowledge) knowsWorkloads(s *sequence, ripe Ripe, looked []metav1.Objec
 	return len(known) == 0
 }
 
-// knowsPods reports whether no pod that was looked at is newer than it is known, and whether all that ripe groups count were there.
-func (k *knowledge) knowsPods(s *sequence, ripe Ripe, looked []metav1.PartialObjectMetadata) bool {
-	if len(ripe.PodNamespaces) == 0 {
+// agreesOnPods reports whether no pod that was looked at is newer than it is known, and whether all that ripe groups of the sequence count
+// were there.
+func (r *Ripe) agreesOnPods(s *sequence, looked []metav1.PartialObjectMetadata) bool {
+	if len(r.PodNamespaces) == 0 {
 		return true
 	}
 	there := map[types.UID]struct{}{}
 	for i := range looked {
 		object := &looked[i]
 		there[object.UID] = struct{}{}
-		p := k.namespaces.pods(object.Namespace)[object.Name]
+		p := s.knowledge.namespaces.pods(object.Namespace)[object.Name]
 		if p == nil || p.UID != object.UID || inventory.Newer(object.ResourceVersion, p.ResourceVersion) {
 			return false
 		}
@@ -137,7 +138,7 @@ func (k *knowledge) knowsPods(s *sequence, ripe Ripe, looked []metav1.PartialObj
 		state := s.nodeless.peek(i)
 		for _, counted := range []map[*pod]contribution{state.members, state.named} {
 			for p := range counted {
-				if _, is := there[p.UID]; !is && slices.Contains(ripe.PodNamespaces, p.Namespace) {
+				if _, is := there[p.UID]; !is && slices.Contains(r.PodNamespaces, p.Namespace) {
 					return false
 				}
 			}

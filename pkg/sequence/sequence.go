@@ -70,10 +70,7 @@ type sequence struct {
 	changedAs string
 	// sinceVersion is the version of the event with which the sequence began to count, in its scope; empty if unknown.
 	sinceVersion string
-	// gone are the failures of members that went before status listed them.
-	gone map[types.UID]v1alpha1.Failure
-	// ended are the failures that are over and that status still lists.
-	ended sets.Set[types.UID]
+	failures     failures
 
 	// dry is what it would have held; nil but for a dry run.
 	dry *dryRun
@@ -83,30 +80,6 @@ type sequence struct {
 
 	// nodeRecords are what status says of nodes that wait.
 	nodeRecords map[string]*v1alpha1.NodeStatus
-}
-
-// group is one pod group, and what the engine knows of it wherever it is.
-type group struct {
-	*order.Group
-
-	watchedSince time.Time // since when the engine watches it, defined as it is
-	editedAt     time.Time // when an edit gave it this definition; zero if none did that the engine saw
-
-	// failuresOverAt is when the newest Job of the group was created that has completed, whether it is still there or not. In scope Node
-	// it is not kept.
-	failuresOverAt time.Time
-
-	// demands are the workloads whose pods this group selects.
-	demands map[*demand]struct{}
-
-	// open are the nodes that were open to it at the last look, see Placement.OpenNodes.
-	open atomic.Pointer[OpenNodes]
-
-	// objects are what status says of the objects that the group waits for.
-	objects readiness.Objects
-
-	// onlyPlace are the memberships of a pod that has only this one.
-	onlyPlace *[]membership
 }
 
 // markGroupsIn marks for re-evaluation the groups that have members in a namespace from now on, or have none there any more.
@@ -175,7 +148,7 @@ func (s *sequence) inheritProgress(old *sequence, k *knowledge) {
 		s.firstReleased = true
 	}
 	s.suspendedSeen = s.Suspended && (old.suspendedSeen || !old.Suspended)
-	s.gone, s.ended = old.gone, old.ended
+	s.failures.gone, s.failures.ended = old.failures.gone, old.failures.ended
 	now, same := k.now.Truncate(time.Second), s.SameGroups(old.Sequence)
 	for i, g := range s.groups {
 		if same[i] < 0 {
@@ -229,8 +202,9 @@ func newSequence(compiled *order.Sequence, stored order.Stored) *sequence {
 	s := &sequence{
 		Sequence: compiled, groups: make([]*group, len(compiled.Groups)), object: stored.PodSequence, cluster: stored.Cluster,
 		unreadable: stored.Unreadable, created: stored.CreationTimestamp.Time,
-		ended: sets.Set[types.UID]{}, domains: map[string]*domain{}, groupsByNamespace: map[string]order.GroupSet{},
+		domains: map[string]*domain{}, groupsByNamespace: map[string]order.GroupSet{},
 	}
+	s.failures, s.outOfOrder.of = failures{of: s, ended: sets.Set[types.UID]{}}, s
 	places, onlyPlaces := make([]membership, len(s.groups)), make([][]membership, len(s.groups))
 	for i, g := range compiled.Groups {
 		places[i], onlyPlaces[i] = membership{s, i}, places[i:i+1:i+1]
@@ -260,16 +234,6 @@ func (s *sequence) releasedAtFirst() order.GroupSet {
 		return order.Before(1)
 	}
 	return 0
-}
-
-// noteFirstReleased notes that status has come to say that the first group had been released.
-func (s *sequence) noteFirstReleased(tx *transaction) {
-	if s.Suspended {
-		for _, d := range s.domains {
-			tx.markDirty(d)
-		}
-	}
-	s.firstReleased = true
 }
 
 // domainAt is the domain of a node, or of what is not bound or of scope Cluster. It is made if there is none yet.
@@ -542,9 +506,6 @@ func (s *sequence) resumedAt() time.Time {
 	}
 	return c.LastTransitionTime.Time
 }
-
-// requirement is what the group asks of each of its members.
-func (g *group) requirement() inventory.Requirement { return readiness.RequirementOf(g.Group) }
 
 func (s *sequence) isUnreadable() bool {
 	return slices.ContainsFunc(s.Problems, func(p order.Problem) bool { return p.Reason == v1alpha1.ReasonInvalidSpec })

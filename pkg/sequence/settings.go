@@ -14,7 +14,6 @@ import (
 	"example.com/podsequence/pkg/sequence/inventory"
 	"example.com/podsequence/pkg/sequence/order"
 	"example.com/podsequence/pkg/sequence/readiness"
-	"example.com/podsequence/pkg/sequence/report"
 )
 
 // DefaultUnprobedReadySeconds is the default of both programs for Config.UnprobedReady, and MaxUnprobedReadySeconds the most that they take.
@@ -182,26 +181,4 @@ func (set *settings) isUnheld(p *pod, s *sequence, reached bool) bool {
 	}
 	return !set.schedulerNames.Has(w.SchedulerName) && !slices.Contains(w.Gates, s.Gate) &&
 		(w.Labels[v1alpha1.SequenceLabel] == "" || !slices.Contains(w.Gates, v1alpha1.DefaultSchedulingGateName))
-}
-
-// unsupportedPods reports gated pods that no scheduler of ours can place on a node in order.
-func (set *settings) unsupportedPods(s *sequence) (order.Problem, bool) {
-	if !s.PerNode {
-		return order.Problem{}, false
-	}
-	if set.ClusterScopeOnly {
-		return report.UnsupportedScope(), true
-	}
-	var names []string
-	for i := range s.groups {
-		for p := range s.nodeless.peek(i).members {
-			if set.holdFacts(p, membership{s, i}).Rule() == hold.Unsupported {
-				names = append(names, s.nameOf(p))
-			}
-		}
-	}
-	if len(names) == 0 {
-		return order.Problem{}, false
-	}
-	return report.UnsupportedPods(names, set.SchedulerNames), true
 }

@@ -448,6 +448,19 @@ func (k *knowledge) replaceWorkloads(kind inventory.Kind, objects []metav1.Objec
 	}
 }
 
+// outdatedBy returns the StatefulSet of a member that is not ready and of an older revision; nil if it is none, or if its set replaces it.
+func (all *workloads) outdatedBy(p *pod) *workload {
+	if p.Terminating || p.Failed || p.Ready {
+		return nil
+	}
+	owner := all.ownerOf(p)
+	w := owner.workload
+	if w == nil || !w.LeavesOldPods() || w.IsUpToDate(owner.revision) || !w.Wants(p.Pod) {
+		return nil
+	}
+	return w
+}
+
 // applyWorkload enters a new version. The pods are counted anew only if what they are counted for may have changed.
 func (k *knowledge) applyWorkload(view *workload, tx *transaction) {
 	if before := k.workloads.byName[view.Key()]; before != nil && before.UID != view.UID {
@@ -479,7 +492,7 @@ func (k *knowledge) applyWorkload(view *workload, tx *transaction) {
 		k.reviewHook(view, tx)
 	}
 	if view.Kind == inventory.KindJob {
-		k.reviewFailuresOf(view.Kind, view.Namespace, view.Name, tx)
+		reviewFailuresOf(view.Kind, k.namespaces[view.Namespace], view.Namespace, view.Name, tx)
 	}
 	if view.Kind == inventory.KindDaemonSet && old == nil {
 		for _, p := range k.namespaces.pods(view.Namespace) {
@@ -509,8 +522,8 @@ func (k *knowledge) removeWorkload(uid types.UID, tx *transaction) {
 	k.removeFromWorkloads(w, tx)
 	k.workloads.forgetUnfinished(w.Owner)
 	if w.Kind == inventory.KindJob {
-		k.rememberJob(w, counted, tx)
-		k.reviewFailuresOf(w.Kind, w.Namespace, w.Name, tx)
+		rememberJob(w, counted, tx)
+		reviewFailuresOf(w.Kind, k.namespaces[w.Namespace], w.Namespace, w.Name, tx)
 	}
 }
 

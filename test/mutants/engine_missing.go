@@ -17,7 +17,7 @@ func ofMissing() []mutant {
 			"pods that name a sequence are not looked at when it comes", engine, ""},
 		{enginePath, "!p.Bound() && len(p.memberships()) == 0", "p.Bound()",
 			"pods are not looked at when their namespace requires a sequence", engine, ""},
-		{enginePath, "\tk.publishGone(tx)\n", "",
+		{enginePath, "\tk.publishExisting(tx, false)\n", "",
 			"a sequence that is gone still exists for those who name it", engine, ""},
 		{enginePath, "if !released || p.existing.join(view, len(memberships) > 0, set).Missing() != order.NothingMissing {", "if !released {",
 			"a pod that the engine does not know is released by the sequence that it names", engine, ""},

@@ -14,7 +14,7 @@ func ofObjects() []mutant {
 			"a wait counts from the last object of the list", engine, ""},
 		{readinessPath, "n.State != v1alpha1.ObjectNotReadable && o[i].State == v1alpha1.ObjectNotReadable", "false",
 			"what nobody can read is not told of first", engine, ""},
-		{enginePath, "latest(pods, latest(g.objects.Since(), d.conditionsSince(state.group)))", "latest(pods, d.conditionsSince(state.group))",
+		{enginePath, "latest(pods, latest(g.objects.Since(), d.node.conditionsSince(g)))", "latest(pods, d.node.conditionsSince(g))",
 			"a wait counts from the pods only", engine, ""},
 		{enginePath, "g.WithoutMembers && len(g.NodeConditions) == 0 {", "g.Unreadable && len(g.NodeConditions) == 0 {",
 			"after a restart a wait counts from when status was written", engine, ""},

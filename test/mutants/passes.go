@@ -12,7 +12,7 @@ func ofPasses() []mutant {
 			"a pass is recorded though a pod has changed since", engine, ""},
 		{ripe, "if p == nil || p.UID != object.UID ||", "if p != nil && p.UID == object.UID &&",
 			"a pass is recorded though there is a pod that nobody knows yet", engine, ""},
-		{ripe, "!is && slices.Contains(ripe.PodNamespaces, p.Namespace)", "!is && p == nil",
+		{ripe, "!is && slices.Contains(r.PodNamespaces, p.Namespace)", "!is && p == nil",
 			"a pass is recorded though a pod that it counts is gone", engine, ""},
 		{enginePath, "if _, still := now.Passes[hash]; !still {", "if _, still := now.Passes[hash]; !still && s == nil {",
 			"a pass is recorded of a group that is not ready any more", engine, ""},
