@@ -50,17 +50,6 @@ func (t *Timeline) chain(world *snapshot.Snapshot, s *snapshot.Sequence) {
 	})
 }
 
-// each calls visit with every pod.
-func (t *Timeline) each(visit func(place, *Pod)) {
-	for i := range t.Groups {
-		for n := range t.Groups[i].Pods {
-			visit(place{i, n}, &t.Groups[i].Pods[n])
-		}
-	}
-}
-
-func (t *Timeline) pod(at place) *Pod { return &t.Groups[at.group].Pods[at.pod] }
-
 // ordinalOf returns the StatefulSet that creates its pods one after another, and the number that it gave a pod; ordered is false if none
 // did.
 func ordinalOf(world *snapshot.Snapshot, pod *corev1.Pod) (set string, ordinal int, ordered bool) {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"example.com/podsequence/tools/podseqctl/text"
@@ -45,8 +46,8 @@ type line struct {
 	pod   *Pod // nil if the line is about no pod
 }
 
-// table returns the lines of all groups.
-func (t *Timeline) table(all bool) *table {
+// newTable returns the lines of all groups.
+func newTable(t *Timeline, all bool) *table {
 	table := &table{of: t}
 	for i, g := range t.Groups {
 		pods, more := g.listed(all)
@@ -108,7 +109,7 @@ func (t *table) print(out io.Writer, style text.Style) {
 			}
 		}
 		if line.pod != nil {
-			cells = append(cells, text.Cell{Text: "|" + t.of.bar(*line.pod, bar) + "|"})
+			cells = append(cells, text.Cell{Text: "|" + t.bar(*line.pod, bar) + "|"})
 		}
 		printed.Add(cells...)
 	}
@@ -142,4 +143,32 @@ func (t *table) cut(column, most int) {
 	for _, line := range t.lines {
 		line.cells[column].Text = text.CutMiddle(line.cells[column].Text, most)
 	}
+}
+
+// bar draws each step from its moment on, over the steps before it.
+func (t *table) bar(p Pod, width int) string {
+	cells := []rune(strings.Repeat(string(barAbsent), width))
+	fill := func(from *time.Time, with rune) {
+		if from == nil {
+			return
+		}
+		for i := t.cell(*from, width); i < width; i++ {
+			cells[i] = with
+		}
+	}
+	fill(&p.Created, barHeld)
+	fill(p.Released, barOther)
+	fill(p.Free, barPending)
+	fill(p.Bound, barStarting)
+	fill(p.Ready, barReady)
+	return string(cells)
+}
+
+// cell leaves the last step one cell to be seen in.
+func (t *table) cell(at time.Time, width int) int {
+	whole := t.of.End.Sub(t.of.Begin)
+	if whole <= 0 {
+		return 0
+	}
+	return min(max(0, int(float64(width)*float64(at.Sub(t.of.Begin))/float64(whole))), width-1)
 }

@@ -5,10 +5,7 @@ import (
 	_ "embed"
 	"fmt"
 	"html/template"
-	"io"
 	"time"
-
-	"example.com/podsequence/internal/printable"
 )
 
 //go:embed page.html
@@ -17,8 +14,8 @@ var pageText string
 // page is a document that needs nothing else: it can be attached to a ticket.
 var page = template.Must(template.New("page").Parse(pageText))
 
-// HTML writes bars for the width of any screen, and tables of all times.
-func (t *Timeline) HTML(out io.Writer, all bool) error {
+// newDocument lays out bars for the width of any screen, and tables of all times.
+func newDocument(t *Timeline, all bool) document {
 	d := document{Timeline: t, Summary: t.summary()}
 	for _, entry := range t.legend() {
 		d.Legend = append(d.Legend, legendEntry{entry.class, entry.text, template.CSS(entry.colour)})
@@ -27,12 +24,9 @@ func (t *Timeline) HTML(out io.Writer, all bool) error {
 		d.Ticks = append(d.Ticks, tickMark{percent(t.share(t.Begin.Add(at))), span(at)})
 	}
 	for i, g := range t.Groups {
-		d.Groups = append(d.Groups, t.groupBars(i, g, all))
+		d.Groups = append(d.Groups, d.groupBars(i, g, all))
 	}
-	if err := page.Execute(out, d); err != nil {
-		return fmt.Errorf("write page: %w", err)
-	}
-	return nil
+	return d
 }
 
 // document is what the page is made of.
@@ -73,7 +67,8 @@ type barPart struct {
 }
 
 // groupBars lays out the lines of a group.
-func (t *Timeline) groupBars(i int, g Group, all bool) groupBars {
+func (d document) groupBars(i int, g Group, all bool) groupBars {
+	t := d.Timeline
 	pods, more := g.listed(all)
 	drawn := groupBars{Title: t.title(i)}
 	switch {
@@ -84,7 +79,7 @@ func (t *Timeline) groupBars(i int, g Group, all bool) groupBars {
 	}
 	for _, step := range t.Critical {
 		if step.Group == i && step.Pod == "" {
-			drawn.Bars = append(drawn.Bars, bar{step.Message, cmp.Or(step.Advice, step.Message), true, []barPart{t.part("path", step.From, step.To)}})
+			drawn.Bars = append(drawn.Bars, bar{step.Message, cmp.Or(step.Advice, step.Message), true, []barPart{d.part("path", step.From, step.To)}})
 		}
 	}
 	for _, p := range pods {
@@ -94,10 +89,10 @@ func (t *Timeline) groupBars(i int, g Group, all bool) groupBars {
 		}
 		b := bar{Name: name, Meaning: t.describe(p), Critical: p.Critical}
 		for _, s := range t.stretches(p) {
-			b.Parts = append(b.Parts, t.part(legend[s.state].class, s.from, s.to))
+			b.Parts = append(b.Parts, d.part(legend[s.state].class, s.from, s.to))
 		}
 		if from, to, ok := t.criticalOf(p); ok {
-			b.Parts = append(b.Parts, t.part("path", from, to))
+			b.Parts = append(b.Parts, d.part("path", from, to))
 		}
 		drawn.Bars = append(drawn.Bars, b)
 	}
@@ -107,16 +102,12 @@ func (t *Timeline) groupBars(i int, g Group, all bool) groupBars {
 	return drawn
 }
 
-func (t *Timeline) part(class string, from, to time.Time) barPart {
-	return barPart{class, percent(t.share(from)), percent(t.share(to) - t.share(from))}
+func (d document) part(class string, from, to time.Time) barPart {
+	left, right := d.Timeline.share(from), d.Timeline.share(to)
+	return barPart{class, percent(left), percent(right - left)}
 }
 
 func percent(share float64) template.CSS { return template.CSS(fmt.Sprintf("%.2f%%", 100*share)) }
-
-// title names a group.
-func (t *Timeline) title(group int) string {
-	return fmt.Sprintf("%d. %s", group+1, printable.Name(t.Groups[group].Title))
-}
 
 // Title names a group.
 func (d document) Title(group int) string { return d.Timeline.title(group) }

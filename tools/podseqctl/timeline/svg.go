@@ -28,8 +28,11 @@ const svgStyle = `text{font:12px system-ui,sans-serif;fill:#1f2933}.title{font-s
 	`.critical{font-weight:600;fill:#b3261e}.grid{stroke:#e3e7ec}.path{fill:none;stroke:#b3261e;stroke-width:2}.page{fill:#fff}.passed{stroke:#66727f}` +
 	`@media(prefers-color-scheme:dark){text{fill:#e2e7ed}.faint{fill:#9aa4b0}.critical{fill:#ff8f87}.grid{stroke:#2b323b}.path{stroke:#ff6f66}.page{fill:#11151a}}`
 
-// SVG writes the timeline as a picture that needs nothing else.
-func (t *Timeline) SVG(out io.Writer, all bool) error {
+// svg draws a timeline.
+type svg struct{ *Timeline }
+
+// write writes a picture that needs nothing else.
+func (t svg) write(out io.Writer, all bool) error {
 	var body strings.Builder
 	y := svgHead
 	for i, g := range t.Groups {
@@ -65,7 +68,7 @@ func (t *Timeline) SVG(out io.Writer, all bool) error {
 	return err
 }
 
-func (t *Timeline) head(page *strings.Builder) {
+func (t svg) head(page *strings.Builder) {
 	fmt.Fprintf(page, `<text class="title" x="%d" y="30">%s</text>`+"\n", svgMargin, html.EscapeString(t.Sequence))
 	fmt.Fprintf(page, `<text class="faint" x="%d" y="50">%s</text>`+"\n", svgMargin, t.summary())
 	x := svgMargin + svgLabel
@@ -77,7 +80,7 @@ func (t *Timeline) head(page *strings.Builder) {
 }
 
 // grid draws lines at round times, and says above and below them which.
-func (t *Timeline) grid(page *strings.Builder, bottom int) {
+func (t svg) grid(page *strings.Builder, bottom int) {
 	for _, at := range t.ticks() {
 		x := t.x(t.Begin.Add(at))
 		fmt.Fprintf(page, `<line class="grid" x1="%.1f" y1="%d" x2="%.1f" y2="%d"/>`, x, svgHead-8, x, bottom)
@@ -88,12 +91,12 @@ func (t *Timeline) grid(page *strings.Builder, bottom int) {
 	}
 }
 
-func (t *Timeline) x(at time.Time) float64 {
+func (t svg) x(at time.Time) float64 {
 	return float64(svgMargin+svgLabel) + float64(svgPlot)*t.share(at)
 }
 
 // podBar draws one pod.
-func (t *Timeline) podBar(body *strings.Builder, p Pod, y int) {
+func (t svg) podBar(body *strings.Builder, p Pod, y int) {
 	class := ""
 	if p.Critical {
 		class = "critical"
@@ -115,7 +118,7 @@ func (t *Timeline) podBar(body *strings.Builder, p Pod, y int) {
 }
 
 // passedMark draws when a group was passed.
-func (t *Timeline) passedMark(g Group, y, height int) string {
+func (t svg) passedMark(g Group, y, height int) string {
 	if g.Passed == nil || g.Passed.Before(t.Begin) || g.Passed.After(t.End) {
 		return ""
 	}
@@ -125,7 +128,7 @@ func (t *Timeline) passedMark(g Group, y, height int) string {
 }
 
 // waitMark draws what everybody waited for that is no pod: the wait of a group, or pods that do not exist. It says so where there is room.
-func (t *Timeline) waitMark(group, y int) string {
+func (t svg) waitMark(group, y int) string {
 	for _, step := range t.Critical {
 		if step.Group != group || step.Pod != "" {
 			continue

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"time"
 	"unicode/utf8"
 
 	"example.com/podsequence/tools/podseqctl/text"
@@ -45,7 +44,7 @@ func (t *Timeline) Text(out io.Writer, style text.Style, all bool) {
 		legend = "\n" + strings.TrimSpace(legend)
 	}
 	fmt.Fprintf(out, "%s%s%s\n\n", style.Paint(text.Heading, t.Sequence), title, legend)
-	t.table(all).print(out, style)
+	newTable(t, all).print(out, style)
 	if len(t.Critical) == 0 {
 		return
 	}
@@ -57,40 +56,4 @@ func (t *Timeline) Text(out io.Writer, style text.Style, all bool) {
 			fmt.Fprintln(out, style.Paint(text.Active, style.Wrap("    "+step.Advice, "      ")))
 		}
 	}
-}
-
-// since says how long after the beginning something was; a dash if it was not.
-func (t *Timeline) since(at *time.Time) string {
-	if at == nil {
-		return "-"
-	}
-	return span(at.Sub(t.Begin))
-}
-
-// bar draws each step from its moment on, over the steps before it.
-func (t *Timeline) bar(p Pod, width int) string {
-	cells := []rune(strings.Repeat(string(barAbsent), width))
-	fill := func(from *time.Time, with rune) {
-		if from == nil {
-			return
-		}
-		for i := t.cell(*from, width); i < width; i++ {
-			cells[i] = with
-		}
-	}
-	fill(&p.Created, barHeld)
-	fill(p.Released, barOther)
-	fill(p.Free, barPending)
-	fill(p.Bound, barStarting)
-	fill(p.Ready, barReady)
-	return string(cells)
-}
-
-// cell leaves the last step one cell to be seen in.
-func (t *Timeline) cell(at time.Time, width int) int {
-	whole := t.End.Sub(t.Begin)
-	if whole <= 0 {
-		return 0
-	}
-	return min(max(0, int(float64(width)*float64(at.Sub(t.Begin))/float64(whole))), width-1)
 }

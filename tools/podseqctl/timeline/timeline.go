@@ -6,6 +6,7 @@ package timeline
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"slices"
 	"time"
 
@@ -315,4 +316,126 @@ func (t *Timeline) bound(now time.Time) {
 	if t.Begin.IsZero() {
 		t.Begin, t.End = now, now
 	}
+}
+
+// legend returns the entries that the pods of the timeline need.
+func (t *Timeline) legend() []legendRow {
+	if t.hasOthers() {
+		return legend
+	}
+	return slices.Concat(legend[:1], legend[2:])
+}
+
+// stretches returns the parts of the bar of a pod. Parts without length are left out, but for the last state.
+func (t *Timeline) stretches(p Pod) []stretch {
+	steps := []*time.Time{&p.Created, p.Released, p.Free, p.Bound, p.Ready}
+	var parts []stretch
+	for i, from := range steps {
+		if from == nil {
+			continue
+		}
+		to := t.End
+		for _, next := range steps[i+1:] {
+			if next != nil {
+				to = *next
+				break
+			}
+		}
+		if to.After(*from) || i == len(steps)-1 {
+			parts = append(parts, stretch{i, *from, to})
+		}
+	}
+	return parts
+}
+
+// criticalOf returns from when to when everybody waited for a pod, if they did.
+func (t *Timeline) criticalOf(p Pod) (from, to time.Time, ok bool) {
+	if !p.Critical || p.Released == nil {
+		return time.Time{}, time.Time{}, false
+	}
+	if p.Ready != nil {
+		return *p.Released, *p.Ready, true
+	}
+	return *p.Released, t.End, true
+}
+
+// share returns which part of the whole time has passed, from 0 to 1.
+func (t *Timeline) share(at time.Time) float64 {
+	whole := t.End.Sub(t.Begin)
+	if whole <= 0 {
+		return 0
+	}
+	return min(max(float64(at.Sub(t.Begin))/float64(whole), 0), 1)
+}
+
+// ticks returns the round times of the scale.
+func (t *Timeline) ticks() []time.Duration {
+	whole := t.End.Sub(t.Begin)
+	step := tick(whole)
+	var at []time.Duration
+	for next := time.Duration(0); next <= whole; next += step {
+		at = append(at, next)
+	}
+	return at
+}
+
+// summary says how long the sequence took.
+func (t *Timeline) summary() string {
+	state := "all pods ready after"
+	if !t.Finished {
+		state = "not all pods are ready after"
+	}
+	return fmt.Sprintf("%s %s, from %s", state, span(t.End.Sub(t.Begin)), t.Begin.UTC().Format(time.RFC3339))
+}
+
+// describe says in words what a bar shows.
+func (t *Timeline) describe(p Pod) string {
+	held := ""
+	if p.HeldBy != "" {
+		held = fmt.Sprintf(", released by %s %s", p.HeldBy, t.since(p.Free))
+	}
+	return fmt.Sprintf("%s on %s: created %s, released %s%s, bound %s, ready %s", p.Name, p.Node,
+		t.since(&p.Created), t.since(p.Released), held, t.since(p.Bound), t.since(p.Ready))
+}
+
+// since says how long after the beginning something was; a dash if it was not.
+func (t *Timeline) since(at *time.Time) string {
+	if at == nil {
+		return "-"
+	}
+	return span(at.Sub(t.Begin))
+}
+
+// hasOthers reports whether another sequence held some pod.
+func (t *Timeline) hasOthers() bool {
+	return slices.ContainsFunc(t.Groups, func(g Group) bool {
+		return slices.ContainsFunc(g.Pods, func(p Pod) bool { return p.HeldBy != "" })
+	})
+}
+
+// each calls visit with every pod.
+func (t *Timeline) each(visit func(place, *Pod)) {
+	for i := range t.Groups {
+		for n := range t.Groups[i].Pods {
+			visit(place{i, n}, &t.Groups[i].Pods[n])
+		}
+	}
+}
+
+func (t *Timeline) pod(at place) *Pod { return &t.Groups[at.group].Pods[at.pod] }
+
+// title names a group.
+func (t *Timeline) title(group int) string {
+	return fmt.Sprintf("%d. %s", group+1, printable.Name(t.Groups[group].Title))
+}
+
+// SVG writes the timeline as a picture that needs nothing else.
+func (t *Timeline) SVG(out io.Writer, all bool) error { return svg{t}.write(out, all) }
+
+// HTML writes the timeline as a page that needs nothing else.
+func (t *Timeline) HTML(out io.Writer, all bool) error {
+	if err := page.Execute(out, newDocument(t, all)); err != nil {
+		return fmt.Errorf("write page: %w", err)
+	}
+	return nil
 }
