@@ -345,7 +345,7 @@ func TestASharedVariantIsMeasuredOnceInEachTurn(t *testing.T) {
 	var measured map[string][]measurement
 	testing.Benchmark(func(b *testing.B) {
 		order = nil // go test may run this more than once
-		measured = measure(b, rows)
+		measured = measureTurns(b, rows, 2, 1)
 	})
 	assert.Equal(t, []string{"theirs", "ours", "ours, later", "ours", "ours, later", "theirs"}, order)
 	assert.Len(t, measured["ours"], 2, "turns of both rows")

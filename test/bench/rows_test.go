@@ -180,17 +180,23 @@ func nameOf(rows []row) string {
 // another variant, so that none always comes after the same one. A trial, which judges no time, measures several at a time.
 func measure(b *testing.B, rows []row) map[string][]measurement {
 	turns := 0
-	var variants []variant
 	for _, r := range rows {
 		progress("row %d: %s", r.number, r.question)
 		turns = max(turns, inFull(r.turns, 1))
+	}
+	return measureTurns(b, rows, turns, inFull(1, 2*runtime.NumCPU()))
+}
+
+// measureTurns measures each variant of the rows so many times, in so many lanes side by side.
+func measureTurns(b *testing.B, rows []row, turns, lanes int) map[string][]measurement {
+	var variants []variant
+	for _, r := range rows {
 		for _, v := range r.variants {
 			if !slices.ContainsFunc(variants, func(other variant) bool { return other.name == v.name }) {
 				variants = append(variants, v)
 			}
 		}
 	}
-	lanes := inFull(1, 2*runtime.NumCPU())
 	run := make([]func(int) measurement, len(variants))
 	inLanes(b, lanes, len(variants), func(i int) { run[i] = variants[i].start(b) })
 	measured := map[string][]measurement{}
