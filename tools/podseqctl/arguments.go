@@ -44,7 +44,8 @@ func (t *tool) needSubject(cmd *cobra.Command, args []string) error {
 		return atMost(1, cmd, args)
 	}
 	said := "no pod, workload or sequence was given: usage: kubectl podseq " + cmd.Use
-	if pods, _ := t.completePods(cmd, nil, ""); len(pods) > 0 {
+	pods, _ := t.completion().pods(cmd, nil, "")
+	if len(pods) > 0 {
 		said += "; pods without a node: " + text.Names(pods, maxSuggested)
 	}
 	return errors.New(said)

@@ -14,7 +14,10 @@ import (
 // leasePeriod is longer than a leader takes to renew its lease.
 const leasePeriod = 5 * time.Second
 
-func (t *tool) newCheck() *cobra.Command {
+// checkCommand finds out whether PodSequence works in the cluster.
+type checkCommand struct{ *tool }
+
+func (t checkCommand) command() *cobra.Command {
 	var output string
 	command := &cobra.Command{
 		Use:   "check",

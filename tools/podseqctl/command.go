@@ -101,13 +101,18 @@ func NewCommand(streams genericiooptions.IOStreams, options Options) *cobra.Comm
 		"`namespace` where PodSequence itself runs")
 	flags.Var((*secondsValue)(&t.config.UnprobedReady), "unprobed-ready-seconds",
 		"how many `seconds` a pod without a readiness probe must be Ready before it counts; must be the same as the flag of podsequence-controller")
-	command.AddCommand(t.newCheck(), t.newGet(), t.newWhy(), t.newTree(), t.newTimeline(), t.newLint(), t.newImport())
-	command.AddCommand(t.newSuspend(), t.newResume(), t.newSkip(), t.newUnskip(), t.newRelease(), t.newVersion())
+	command.AddCommand(checkCommand{t}.command(), getCommand{t}.command(), whyCommand{t}.command(), treeCommand{t}.command(), timelineCommand{t}.command(),
+		lintCommand{t}.command(), importCommand{t}.command())
+	change := changeCommand{t}
+	command.AddCommand(change.suspend(), change.resume(), change.skip(), change.unskip(), releaseCommand{t}.command(), versionCommand{t}.command())
 	return command
 }
 
 // PrintError prints the error of a command. It may contain what objects say.
 func PrintError(out io.Writer, err error) { fmt.Fprintln(text.NewWriter(out), "error:", err) }
+
+// completion completes arguments.
+func (t *tool) completion() completion { return completion{t} }
 
 // connect makes the source, unless there is one.
 func (t *tool) connect() (Source, error) {
@@ -319,3 +324,23 @@ func (v *secondsValue) String() string { return strconv.Itoa(int(time.Duration(*
 
 // Type names what the flag takes.
 func (v *secondsValue) Type() string { return "int32" }
+
+// snapshotOf reads what has to do with the pods of a sequence. The sequence is in it.
+func (t *tool) snapshotOf(ctx context.Context, s *snapshot.Sequence, namespace string) (*snapshot.Snapshot, error) {
+	source, err := t.connect()
+	if err != nil {
+		return nil, err
+	}
+	if !s.IsCluster() {
+		namespace = s.Key().Namespace
+	}
+	objects, err := source.Gather(ctx, namespace, s.IsCluster())
+	if err != nil {
+		return nil, err
+	}
+	world := snapshot.New(objects, t.config, t.clock.Now())
+	if world.Sequence(s.Key()) == nil {
+		return nil, fmt.Errorf("%s was deleted meanwhile", s)
+	}
+	return world, nil
+}

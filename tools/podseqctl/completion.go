@@ -9,8 +9,11 @@ import (
 	"example.com/podsequence/tools/podseqctl/text"
 )
 
+// completion completes arguments in a shell.
+type completion struct{ *tool }
+
 // completeSequences completes the names of sequences.
-func (t *tool) completeSequences(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+func (t completion) sequences(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
@@ -30,10 +33,10 @@ func (t *tool) completeSequences(cmd *cobra.Command, args []string, _ string) ([
 }
 
 // completeGroups completes the name of a sequence, and then those of its groups.
-func (t *tool) completeGroups(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
+func (t completion) groups(cmd *cobra.Command, args []string, toComplete string) ([]string, cobra.ShellCompDirective) {
 	switch len(args) {
 	case 0:
-		return t.completeSequences(cmd, args, toComplete)
+		return t.sequences(cmd, args, toComplete)
 	case 1:
 		s, err := t.find(cmd.Context(), args[0])
 		if err != nil {
@@ -53,8 +56,8 @@ func (t *tool) completeGroups(cmd *cobra.Command, args []string, toComplete stri
 }
 
 // completePods completes the names of pods that wait.
-func (t *tool) completePods(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return t.completeFrom(cmd, args, func(world *snapshot.Snapshot, namespace string) (names []string) {
+func (t completion) pods(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return t.from(cmd, args, func(world *snapshot.Snapshot, namespace string) (names []string) {
 		for _, pod := range world.Pods {
 			if pod.Namespace == namespace && pod.Spec.NodeName == "" {
 				names = append(names, pod.Name)
@@ -65,7 +68,7 @@ func (t *tool) completePods(cmd *cobra.Command, args []string, _ string) ([]stri
 }
 
 // completeFrom completes the first argument by what there is in the namespace.
-func (t *tool) completeFrom(
+func (t completion) from(
 	cmd *cobra.Command, args []string, names func(world *snapshot.Snapshot, namespace string) []string,
 ) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {

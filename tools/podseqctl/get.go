@@ -15,7 +15,10 @@ import (
 	"example.com/podsequence/tools/podseqctl/snapshot"
 )
 
-func (t *tool) newGet() *cobra.Command {
+// getCommand lists sequences.
+type getCommand struct{ *tool }
+
+func (t getCommand) command() *cobra.Command {
 	var output string
 	var watch, all, managed bool
 	command := &cobra.Command{
@@ -37,7 +40,7 @@ of that sequence, or its graph, and what each group waits for. It reads the stat
   # The sequences of all namespaces, with the message in their status.
   kubectl podseq get -A -o wide`,
 		Args:              func(cmd *cobra.Command, args []string) error { return atMost(1, cmd, args) },
-		ValidArgsFunction: t.completeSequences,
+		ValidArgsFunction: t.completion().sequences,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			namespace, err := t.namespace()
 			if err != nil {
@@ -61,7 +64,7 @@ of that sequence, or its graph, and what each group waits for. It reads the stat
 	return command
 }
 
-func (t *tool) get(ctx context.Context, namespace string, args []string, output string, managed bool) error {
+func (t getCommand) get(ctx context.Context, namespace string, args []string, output string, managed bool) error {
 	printer := &overview.Printer{Out: t.Out, Style: t.style, Now: t.clock.Now(), Namespaces: namespace == "", Wide: output == "wide"}
 	if len(args) == 1 {
 		s, err := t.find(ctx, args[0])
@@ -103,7 +106,7 @@ func nothingIn(namespace string) string {
 }
 
 // printObject prints a stored object, or a list of them.
-func (t *tool) printObject(format string, managed bool, object runtime.Object) error {
+func (t getCommand) printObject(format string, managed bool, object runtime.Object) error {
 	flags := genericclioptions.NewJSONYamlPrintFlags()
 	flags.ShowManagedFields = managed
 	printer, err := flags.ToPrinter(format)

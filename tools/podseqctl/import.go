@@ -9,7 +9,10 @@ import (
 	"example.com/podsequence/tools/podseqctl/compose"
 )
 
-func (t *tool) newImport() *cobra.Command {
+// importCommand translates other formats.
+type importCommand struct{ *tool }
+
+func (t importCommand) command() *cobra.Command {
 	command := &cobra.Command{
 		Use:   "import",
 		Short: "Convert the start-up order in a file of another tool to a PodSequence",
@@ -27,7 +30,7 @@ func (t *tool) newImport() *cobra.Command {
 	return command
 }
 
-func (t *tool) newImportCompose() *cobra.Command {
+func (t importCommand) newImportCompose() *cobra.Command {
 	var o compose.Options
 	var output string
 	command := &cobra.Command{
@@ -71,7 +74,7 @@ from the environment and .env. Without FILE it reads what Compose finds in the d
 	return command
 }
 
-func (t *tool) importCompose(ctx context.Context, o compose.Options, output string) error {
+func (t importCommand) importCompose(ctx context.Context, o compose.Options, output string) error {
 	if err := checkOutput(output, "json", "yaml"); err != nil {
 		return err
 	}

@@ -35,7 +35,10 @@ type lintOptions struct {
 	verbose bool
 }
 
-func (t *tool) newLint() *cobra.Command {
+// lintCommand checks sequences and what makes their pods.
+type lintCommand struct{ *tool }
+
+func (t lintCommand) command() *cobra.Command {
 	o := &lintOptions{}
 	command := &cobra.Command{
 		Use:   "lint (-f FILE|DIR | -k DIR | [NAME])",
@@ -63,7 +66,7 @@ The exit code is 1 if there are errors; with --strict also if there are warnings
   kubectl podseq lint backend
   kubectl podseq lint`,
 		Args:              cobra.MaximumNArgs(1),
-		ValidArgsFunction: t.completeSequences,
+		ValidArgsFunction: t.completion().sequences,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkOutput(o.output, "json", "yaml"); err != nil {
 				return err
@@ -77,7 +80,7 @@ The exit code is 1 if there are errors; with --strict also if there are warnings
 			if offline {
 				found, err = t.lintFiles(cmd.Context(), o.files)
 			} else {
-				found, err = t.lintCluster(cmd.Context(), args)
+				found, err = clusterLinter(t).check(cmd.Context(), args)
 			}
 			if err != nil && !offline && len(args) > 0 && isFile(args[0]) {
 				err = fmt.Errorf("%w; to check the file %s, use -f %[2]s", err, args[0])
@@ -112,7 +115,7 @@ type linted struct {
 }
 
 // lintFiles checks what files contain.
-func (t *tool) lintFiles(ctx context.Context, files resource.FilenameOptions) (linted, error) {
+func (t lintCommand) lintFiles(ctx context.Context, files resource.FilenameOptions) (linted, error) {
 	definitions, err := lint.NewDefinitions()
 	if err != nil {
 		return linted{}, err
@@ -171,7 +174,7 @@ func (t *tool) lintFiles(ctx context.Context, files resource.FilenameOptions) (l
 
 // namespaceOfFiles returns the namespace of objects that name none: that of the flag, or else default, so that no kubeconfig is
 // needed.
-func (t *tool) namespaceOfFiles() (string, error) {
+func (t lintCommand) namespaceOfFiles() (string, error) {
 	if t.flags.Namespace != nil && *t.flags.Namespace != "" {
 		return *t.flags.Namespace, nil
 	}
@@ -220,7 +223,7 @@ func enter(objects *snapshot.Objects, object *unstructured.Unstructured) {
 
 // prepareOffline takes for granted what files do not say: that namespaces exist, and allow the sequences that point to them, and that
 // pods have the scheduler that they will be given.
-func (t *tool) prepareOffline(objects *snapshot.Objects) {
+func (t lintCommand) prepareOffline(objects *snapshot.Objects) {
 	objects.NamespacesRead = true
 	known, labelsOf := map[string]bool{}, map[string]map[string]string{}
 	for _, namespace := range objects.Namespaces {
@@ -240,7 +243,7 @@ func (t *tool) prepareOffline(objects *snapshot.Objects) {
 	}
 }
 
-func (t *tool) printFindings(found linted, o *lintOptions) error {
+func (t lintCommand) printFindings(found linted, o *lintOptions) error {
 	findings := found.findings.Sort()
 	said := found.checked
 	if found.incomplete != "" {

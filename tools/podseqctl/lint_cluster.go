@@ -13,8 +13,11 @@ import (
 	"example.com/podsequence/tools/podseqctl/snapshot"
 )
 
-// lintCluster checks what is in the cluster.
-func (t *tool) lintCluster(ctx context.Context, args []string) (linted, error) {
+// clusterLinter checks what is in the cluster.
+type clusterLinter lintCommand
+
+// check checks one sequence, or all that the namespace has.
+func (t clusterLinter) check(ctx context.Context, args []string) (linted, error) {
 	definitions, err := lint.NewDefinitions()
 	if err != nil {
 		return linted{}, err
@@ -61,7 +64,7 @@ func (t *tool) lintCluster(ctx context.Context, args []string) (linted, error) {
 
 // snapshotToLint reads what has to do with a namespace. It is an error if the sequences there cannot be read: lint would find nothing
 // wrong with them.
-func (t *tool) snapshotToLint(ctx context.Context, namespace string) (*snapshot.Snapshot, error) {
+func (t clusterLinter) snapshotToLint(ctx context.Context, namespace string) (*snapshot.Snapshot, error) {
 	source, err := t.connect()
 	if err != nil {
 		return nil, err
@@ -81,7 +84,7 @@ type quotaSource interface {
 var _ quotaSource = &apiSource{}
 
 // readQuotas adds the quotas of all namespaces that were read. Lint does without those that may not be read.
-func (t *tool) readQuotas(ctx context.Context, world *snapshot.Snapshot) {
+func (t clusterLinter) readQuotas(ctx context.Context, world *snapshot.Snapshot) {
 	source, ok := t.source.(quotaSource)
 	if !ok {
 		return
@@ -103,7 +106,7 @@ type versioned interface {
 }
 
 // kubernetesVersion returns the version of the cluster; nil if it is not known, which lint can do without.
-func (t *tool) kubernetesVersion(ctx context.Context) *version.Version {
+func (t clusterLinter) kubernetesVersion(ctx context.Context) *version.Version {
 	source, ok := t.source.(versioned)
 	if !ok {
 		return nil

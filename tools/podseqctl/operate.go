@@ -24,8 +24,11 @@ The command sends one patch, which the API server refuses if somebody else chang
 writes an event on the sequence that says who made the change and why. Only skip requires --reason, because it gives up a
 part of the order. You need the role edit in the namespace.`
 
-func (t *tool) newSuspend() *cobra.Command {
-	return t.newChange(&cobra.Command{
+// changeCommand changes annotations of a sequence.
+type changeCommand struct{ *tool }
+
+func (t changeCommand) suspend() *cobra.Command {
+	return t.complete(&cobra.Command{
 		Use:   "suspend NAME [--for 2h] [--reason WHY]",
 		Short: "Stop releasing pods; pods that were released stay",
 		Example: `  # Stop for two hours, and say why.
@@ -33,44 +36,44 @@ func (t *tool) newSuspend() *cobra.Command {
 
   # Check that the API server would accept it, without changing anything.
   kubectl podseq suspend backend --dry-run=server`,
-		Args: t.needName, ValidArgsFunction: t.completeSequences,
+		Args: t.needName, ValidArgsFunction: t.completion().sequences,
 	}, changeTakes{end: true}, func(s *snapshot.Sequence, _ []string) (operate.Change, error) {
 		return operate.Suspend(s, t.clock.Now())
 	})
 }
 
-func (t *tool) newResume() *cobra.Command {
-	return t.newChange(&cobra.Command{
+func (t changeCommand) resume() *cobra.Command {
+	return t.complete(&cobra.Command{
 		Use:     "resume NAME [--reason WHY]",
 		Short:   "End a suspension",
 		Example: `  kubectl podseq resume backend --reason "the database is restored"`,
-		Args:    t.needName, ValidArgsFunction: t.completeSequences,
+		Args:    t.needName, ValidArgsFunction: t.completion().sequences,
 	}, changeTakes{}, func(s *snapshot.Sequence, _ []string) (operate.Change, error) {
 		return operate.Resume(s, t.clock.Now())
 	})
 }
 
-func (t *tool) newSkip() *cobra.Command {
-	return t.newChange(&cobra.Command{
+func (t changeCommand) skip() *cobra.Command {
+	return t.complete(&cobra.Command{
 		Use:   "skip NAME GROUP --reason WHY [--for 2h]",
 		Short: "Skip a group: later groups no longer wait for it; its own pods still start as usual",
 		Example: `  # Go on without the migration. GROUP is a name, a number from 1, or a place such as 2/3.
   kubectl podseq skip backend Migration --reason "fixed by hand, see the incident"`,
-		Args: t.needGroup, ValidArgsFunction: t.completeGroups,
+		Args: t.needGroup, ValidArgsFunction: t.completion().groups,
 	}, changeTakes{end: true, reason: true}, t.ofGroup(operate.Skip))
 }
 
-func (t *tool) newUnskip() *cobra.Command {
-	return t.newChange(&cobra.Command{
+func (t changeCommand) unskip() *cobra.Command {
+	return t.complete(&cobra.Command{
 		Use:     "unskip NAME GROUP [--reason WHY]",
 		Short:   "End the skip of a group: later groups wait for it again; pods that were released stay",
 		Example: `  kubectl podseq unskip backend Migration --reason "the migration works again"`,
-		Args:    t.needGroup, ValidArgsFunction: t.completeGroups,
+		Args:    t.needGroup, ValidArgsFunction: t.completion().groups,
 	}, changeTakes{}, t.ofGroup(operate.Unskip))
 }
 
 // ofGroup returns what makes a change of the group that an argument names.
-func (t *tool) ofGroup(choose func(*snapshot.Sequence, int, time.Time) (operate.Change, error)) func(*snapshot.Sequence, []string) (operate.Change, error) {
+func (t changeCommand) ofGroup(choose func(*snapshot.Sequence, int, time.Time) (operate.Change, error)) func(*snapshot.Sequence, []string) (operate.Change, error) {
 	return func(s *snapshot.Sequence, args []string) (operate.Change, error) {
 		group, err := s.GroupNamed(args[1])
 		if err != nil {
@@ -83,8 +86,8 @@ func (t *tool) ofGroup(choose func(*snapshot.Sequence, int, time.Time) (operate.
 // changeTakes says which flags a command has: an end, and a reason that must be given.
 type changeTakes struct{ end, reason bool }
 
-// newChange completes a command that changes a sequence.
-func (t *tool) newChange(command *cobra.Command, takes changeTakes, choose func(*snapshot.Sequence, []string) (operate.Change, error)) *cobra.Command {
+// complete completes a command that changes a sequence.
+func (t changeCommand) complete(command *cobra.Command, takes changeTakes, choose func(*snapshot.Sequence, []string) (operate.Change, error)) *cobra.Command {
 	var reason, dryRun string
 	var lasts time.Duration
 	var forAll bool
@@ -119,7 +122,7 @@ func (t *tool) newChange(command *cobra.Command, takes changeTakes, choose func(
 	return command
 }
 
-func (t *tool) change(ctx context.Context, s *snapshot.Sequence, args []string, options operate.Options,
+func (t changeCommand) change(ctx context.Context, s *snapshot.Sequence, args []string, options operate.Options,
 	choose func(*snapshot.Sequence, []string) (operate.Change, error),
 ) error {
 	api, ok := t.source.(operate.API)

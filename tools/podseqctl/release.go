@@ -23,7 +23,10 @@ import (
 // noticePatience is how long a release waits for kube-controller-manager.
 const noticePatience = 30 * time.Second
 
-func (t *tool) newRelease() *cobra.Command {
+// releaseCommand hands workloads to the cluster's own scheduler.
+type releaseCommand struct{ *tool }
+
+func (t releaseCommand) command() *cobra.Command {
 	var reason, dryRun string
 	command := &cobra.Command{
 		Use:   "release KIND/NAME --reason WHY",
@@ -57,7 +60,7 @@ The command writes an event on the workload that says who released it and why. Y
 	return command
 }
 
-func (t *tool) release(ctx context.Context, argument string, o release.Options) error {
+func (t releaseCommand) release(ctx context.Context, argument string, o release.Options) error {
 	w, err := t.workload(argument)
 	if err != nil {
 		return err
@@ -89,7 +92,7 @@ func (t *tool) release(ctx context.Context, argument string, o release.Options) 
 }
 
 // workload returns the workload that an argument names.
-func (t *tool) workload(argument string) (holds.Workload, error) {
+func (t releaseCommand) workload(argument string) (holds.Workload, error) {
 	kind, name := splitArgument(argument)
 	kind = strings.ToLower(kind)
 	namespace, err := t.namespace()
@@ -107,7 +110,7 @@ func (t *tool) workload(argument string) (holds.Workload, error) {
 }
 
 // writer makes the client that changes workloads and pods.
-func (t *tool) writer() (client.Client, error) {
+func (t releaseCommand) writer() (client.Client, error) {
 	config, err := t.flags.ToRESTConfig()
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig: %w", err)
@@ -121,7 +124,7 @@ func (t *tool) writer() (client.Client, error) {
 	return c, nil
 }
 
-func (t *tool) printRelease(w holds.Workload, result *release.Result, o release.Options) {
+func (t releaseCommand) printRelease(w holds.Workload, result *release.Result, o release.Options) {
 	suffix := map[release.DryRun]string{release.DryRunServer: " (server dry run)", release.DryRunClient: " (dry run)"}[o.DryRun]
 	table := text.NewTable("DONE", "OBJECT", "DETAIL")
 	for _, done := range result.Done {
@@ -138,7 +141,7 @@ func (t *tool) printRelease(w holds.Workload, result *release.Result, o release.
 	}
 }
 
-func (t *tool) printParagraphs(heading string, paragraphs []string) {
+func (t releaseCommand) printParagraphs(heading string, paragraphs []string) {
 	if len(paragraphs) == 0 {
 		return
 	}
@@ -149,8 +152,8 @@ func (t *tool) printParagraphs(heading string, paragraphs []string) {
 }
 
 // completeWorkloads completes the workloads of the namespace that no other object owns.
-func (t *tool) completeWorkloads(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
-	return t.completeFrom(cmd, args, func(world *snapshot.Snapshot, namespace string) (names []string) {
+func (t releaseCommand) completeWorkloads(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return t.completion().from(cmd, args, func(world *snapshot.Snapshot, namespace string) (names []string) {
 		for kind, objects := range world.Workloads {
 			for _, object := range objects {
 				if object.GetNamespace() == namespace && metav1.GetControllerOfNoCopy(object) == nil {

@@ -10,7 +10,10 @@ import (
 	"example.com/podsequence/tools/podseqctl/timeline"
 )
 
-func (t *tool) newTimeline() *cobra.Command {
+// timelineCommand shows when the pods of a sequence started.
+type timelineCommand struct{ *tool }
+
+func (t timelineCommand) command() *cobra.Command {
 	var output string
 	var all bool
 	command := &cobra.Command{
@@ -27,7 +30,7 @@ The times come from API objects. They are whole seconds, and pods that no longer
   kubectl podseq timeline backend -o svg > backend.svg
   kubectl podseq timeline backend -o html > backend.html`,
 		Args:              t.needName,
-		ValidArgsFunction: t.completeSequences,
+		ValidArgsFunction: t.completion().sequences,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := checkOutput(output, "text", "svg", "html", "json", "yaml"); err != nil {
 				return err
@@ -41,7 +44,7 @@ The times come from API objects. They are whole seconds, and pods that no longer
 	return command
 }
 
-func (t *tool) timeline(ctx context.Context, argument, output string, all bool) error {
+func (t timelineCommand) timeline(ctx context.Context, argument, output string, all bool) error {
 	namespace, err := t.namespace()
 	if err != nil {
 		return err
@@ -65,7 +68,7 @@ func (t *tool) timeline(ctx context.Context, argument, output string, all bool) 
 	return t.printTimeline(timeline.New(world, s), world, output, all)
 }
 
-func (t *tool) printTimeline(line *timeline.Timeline, world *snapshot.Snapshot, output string, all bool) error {
+func (t timelineCommand) printTimeline(line *timeline.Timeline, world *snapshot.Snapshot, output string, all bool) error {
 	switch output {
 	case "svg":
 		return line.SVG(t.Out, all)

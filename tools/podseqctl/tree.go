@@ -9,7 +9,10 @@ import (
 	"example.com/podsequence/tools/podseqctl/text"
 )
 
-func (t *tool) newTree() *cobra.Command {
+// treeCommand shows what waits for what.
+type treeCommand struct{ *tool }
+
+func (t treeCommand) command() *cobra.Command {
 	return t.answering(&cobra.Command{
 		Use:   "tree [NAME]",
 		Short: "Show groups, workloads and pods of a sequence, or of all sequences of a namespace",
@@ -22,11 +25,11 @@ func (t *tool) newTree() *cobra.Command {
   # Every pod, printed again when something changes.
   kubectl podseq tree clusterpodsequence/platform --all -w`,
 		Args:              func(cmd *cobra.Command, args []string) error { return atMost(1, cmd, args) },
-		ValidArgsFunction: t.completeSequences,
+		ValidArgsFunction: t.completion().sequences,
 	}, t.tree)
 }
 
-func (t *tool) tree(ctx context.Context, namespace, argument string, all bool) (answer, error) {
+func (t treeCommand) tree(ctx context.Context, namespace, argument string, all bool) (answer, error) {
 	if argument == "" {
 		return t.trees(ctx, namespace, all)
 	}
@@ -44,7 +47,7 @@ func (t *tool) tree(ctx context.Context, namespace, argument string, all bool) (
 }
 
 // trees shows all sequences that are in a namespace or order its pods.
-func (t *tool) trees(ctx context.Context, namespace string, all bool) (answer, error) {
+func (t treeCommand) trees(ctx context.Context, namespace string, all bool) (answer, error) {
 	source, err := t.connect()
 	if err != nil {
 		return answer{}, err

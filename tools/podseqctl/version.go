@@ -47,7 +47,10 @@ type installed interface {
 
 var _ installed = &apiSource{}
 
-func (t *tool) newVersion() *cobra.Command {
+// versionCommand compares versions.
+type versionCommand struct{ *tool }
+
+func (t versionCommand) command() *cobra.Command {
 	var output string
 	var clientOnly bool
 	command := &cobra.Command{
@@ -77,7 +80,7 @@ func (t *tool) newVersion() *cobra.Command {
 }
 
 // askInstalled adds what the cluster says, and returns what it does not.
-func (t *tool) askInstalled(ctx context.Context, versions *Versions) (notes []string) {
+func (t versionCommand) askInstalled(ctx context.Context, versions *Versions) (notes []string) {
 	source, err := t.connect()
 	if err != nil {
 		return []string{fmt.Sprintf("cannot ask the cluster: %v", err)}
@@ -102,7 +105,7 @@ func (t *tool) askInstalled(ctx context.Context, versions *Versions) (notes []st
 	return notes
 }
 
-func (t *tool) printVersions(output string, versions Versions, notes []string) error {
+func (t versionCommand) printVersions(output string, versions Versions, notes []string) error {
 	defer func() { t.tellUnread(notes) }()
 	if isEncoded(output) {
 		return t.print(output, versions)

@@ -15,7 +15,10 @@ import (
 	"example.com/podsequence/tools/podseqctl/text"
 )
 
-func (t *tool) newWhy() *cobra.Command {
+// whyCommand explains why pods and sequences wait.
+type whyCommand struct{ *tool }
+
+func (t whyCommand) command() *cobra.Command {
 	return t.answering(&cobra.Command{
 		Use:   "why POD|KIND/NAME",
 		Short: "Explain why a pod, a workload or a sequence waits",
@@ -36,11 +39,11 @@ finds about it. The command reads the cluster now, and applies the rules of the 
 
   # For scripts.
   kubectl podseq why web-0 -o json`,
-		Args: t.needSubject, ValidArgsFunction: t.completePods,
+		Args: t.needSubject, ValidArgsFunction: t.completion().pods,
 	}, t.why)
 }
 
-func (t *tool) why(ctx context.Context, namespace, argument string, all bool) (answer, error) {
+func (t whyCommand) why(ctx context.Context, namespace, argument string, all bool) (answer, error) {
 	reason, s, err := t.explain(ctx, namespace, argument, all)
 	if err != nil {
 		return answer{}, err
@@ -50,7 +53,7 @@ func (t *tool) why(ctx context.Context, namespace, argument string, all bool) (a
 }
 
 // explain explains what the argument names.
-func (t *tool) explain(ctx context.Context, namespace, argument string, all bool) (explain.Reason, *snapshot.Snapshot, error) {
+func (t whyCommand) explain(ctx context.Context, namespace, argument string, all bool) (explain.Reason, *snapshot.Snapshot, error) {
 	kind, name := splitArgument(argument)
 	if kind == kindPodSequence || kind == kindClusterPodSequence {
 		s, err := t.find(ctx, argument)
@@ -91,28 +94,8 @@ func (t *tool) explain(ctx context.Context, namespace, argument string, all bool
 		argument, namespace, strings.ToLower(kind), namespace)
 }
 
-// snapshotOf reads what has to do with the pods of a sequence. The sequence is in it.
-func (t *tool) snapshotOf(ctx context.Context, s *snapshot.Sequence, namespace string) (*snapshot.Snapshot, error) {
-	source, err := t.connect()
-	if err != nil {
-		return nil, err
-	}
-	if !s.IsCluster() {
-		namespace = s.Key().Namespace
-	}
-	objects, err := source.Gather(ctx, namespace, s.IsCluster())
-	if err != nil {
-		return nil, err
-	}
-	world := snapshot.New(objects, t.config, t.clock.Now())
-	if world.Sequence(s.Key()) == nil {
-		return nil, fmt.Errorf("%s was deleted meanwhile", s)
-	}
-	return world, nil
-}
-
 // noPod says what else the user may mean.
-func (t *tool) noPod(world *snapshot.Snapshot, namespace, name string) error {
+func (t whyCommand) noPod(world *snapshot.Snapshot, namespace, name string) error {
 	for kind, objects := range world.Workloads {
 		for _, object := range objects {
 			if object.GetNamespace() == namespace && object.GetName() == name && metav1.GetControllerOfNoCopy(object) == nil {
