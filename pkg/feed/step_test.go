@@ -14,17 +14,23 @@ import (
 
 func TestNothingIsReleasedBeforeTheSequencesOfBothKindsAreKnown(t *testing.T) {
 	for _, last := range []int{0, 1} {
+		var told []sequence.Changes
 		f := &Feed{
-			engine: sequence.NewEngine(sequence.Config{}), sink: func(sequence.Changes) {},
-			sequences: [2]*sequenceKind{{}, {}},
+			engine: sequence.NewEngine(sequence.Config{}), sink: func(changes sequence.Changes) { told = append(told, changes) },
+			sequences: [2]*sequenceKind{{}, {}}, clock: clock.RealClock{}, timer: clock.RealClock{}.NewTimer(math.MaxInt64),
 		}
+		release := func() sequence.Changes { return sequence.Changes{Released: []sequence.Release{{Name: "app"}}} }
 		f.setState("nothing is known yet")
 		f.sequences[1-last].listed = true
 		f.open()
 		assert.False(t, f.Synced())
+		f.apply(release)
+		assert.Empty(t, told)
 		f.sequences[last].listed = true
 		f.open()
 		assert.True(t, f.Synced())
+		f.apply(release)
+		assert.Equal(t, []sequence.Changes{release()}, told)
 	}
 }
 

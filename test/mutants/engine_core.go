@@ -133,8 +133,6 @@ func ofEngine() []mutant {
 			"a wait begins when a pod turned ready where its DaemonSet is not due any more", engine, ""},
 		{enginePath, "s.enough && !before.ready", "s.enough",
 			"a wait goes on though a pod that is needed broke", engine, ""},
-		{enginePath, "state.enough && now.Need == before.Need && ", "state.enough && ",
-			"a wait goes on when a workload needs pods that turned ready later", engine, ""},
 		{enginePath, " && !d.workload.Complete && ", " && ",
 			"a wait goes on when a Job completes whose pods were all ready before", engine, ""},
 		{enginePath, " && (d.done <= now.Need || !d.facts().CountsWhereDue())", "",
@@ -157,7 +155,7 @@ func ofEngine() []mutant {
 			"annotations override a spec when their time is over", engine, ""},
 		{enginePath, " && reflect.DeepEqual(old.Override, order.ReadOverride(ps, k.now)) {", " && reflect.DeepEqual(nil, nil) {",
 			"annotations that override the spec count from the next edit", engine, ""},
-		{"pkg/sequence/order/", "return o\n\t\t}\n\t\tif o.Until = until", "\t\t}\n\t\tif o.Until = until",
+		{"pkg/sequence/order/", "return o\n\t\t}\n\t\tif o.Until = until; !now", "\t\t}\n\t\tif o.Until = until; err == nil && !now",
 			"annotations with an end that is no time override the spec for ever", engine, ""},
 	}
 }

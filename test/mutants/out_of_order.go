@@ -35,7 +35,7 @@ func ofStarts() []mutant {
 		{"pkg/sequence/", "\ts.outOfOrder.checks = false", "\t_ = s.outOfOrder.checks",
 			"pods of namespaces that come to be selected later are judged", engine, ""},
 		{orderPath, "status.ObservedUID != uid {", "uid == \"\" {",
-			"a status that was restored to another object counts", engine, ""},
+			"a status that was restored to another object counts", orders, ""},
 		{"pkg/sequence/report/", "\t\tObservedUID:        w.object.UID,\n", "",
 			"status does not say which object it describes", engine, ""},
 		{controllers + "podsequence/", "slices.Contains(after.DegradedReasons, reason) && !slices.Contains(before.DegradedReasons, reason)", "slices.Contains(after.DegradedReasons, reason)",

@@ -408,8 +408,8 @@ func (s *Sequence) Completed(status *v1alpha1.PodSequenceStatus, group int) bool
 	if index < 0 || s.Groups[group].Required != v1alpha1.RequireComplete {
 		return false
 	}
-	if s.Memory(status, group).Completed {
-		return true
+	if status.Memory != nil {
+		return s.Memory(status, group).Completed
 	}
 	record := &status.Groups[index]
 	return record.PassedAt != nil && record.FirstSatisfiedAt != nil
