@@ -26,30 +26,6 @@ type domain struct {
 	asked time.Time
 }
 
-// progress is how a group comes along.
-type progress struct {
-	satisfied  bool
-	skipped    bool
-	since      time.Time // when satisfied: since when, at the earliest
-	began      time.Time // when satisfied: since when, at the latest
-	ripeAt     time.Time // when not satisfied: from when it will be if its pods stay ready; zero if they are not
-	releasedAt time.Time // at the earliest; zero when it is not
-	heldSince  time.Time // under Continuous, when it was released: since when, at the latest, an earlier group is not passed
-	// wasSatisfied says that it was satisfied after its release, and broke: it has no time-out any more. Where a pass may be lost, its
-	// time-out counts anew from when it broke: lostAt, at the earliest.
-	wasSatisfied bool
-	lostAt       time.Time
-	passedUntil  time.Time  // up to when it was passed, at the latest, when it no longer is
-	best         readyCount // the nearest it has come to being satisfied
-	// failuresOver is when the newest Job of the group was created that has completed: Jobs that failed before do not count.
-	failuresOver time.Time
-	// completed says that it must complete, and had when it was passed.
-	completed bool
-	// passed reports that it has been passed at some time, and passedAt when, at the earliest; zero if nobody saw it.
-	passed   bool
-	passedAt time.Time
-}
-
 func newDomain(spec *sequenceFacts, rules *rules) *domain {
 	d := &domain{rules: rules, spec: spec, groups: make([]progress, len(spec.groups)), firstReleased: spec.created}
 	d.fresh, d.asked = true, spec.created
@@ -306,6 +282,89 @@ func (d *domain) passedUntil(at time.Time) {
 func (d *domain) passedSince(g int, from, now time.Time) bool {
 	_, is := d.letsOn(g, now)
 	return is || !d.groups[g].passedUntil.IsZero() && !d.groups[g].passedUntil.Before(from)
+}
+
+// noteCompleted remembers which groups were complete when they were passed.
+func (d *domain) noteCompleted() {
+	for g := range d.groups {
+		if p := &d.groups[g]; p.passed && p.satisfied && d.spec.groups[g].complete() && d.isOpen(g) {
+			p.completed = true
+		}
+	}
+}
+
+// A time-out counts from the latest release of a group to the first time that it is satisfied. A scheduler may miss what
+// lasts no longer than the tolerance, or while it is stopped: a group that was satisfied, held or suspended no longer than that
+// may count as never having been.
+
+// timedOut returns when the time of a group is over, and whether that is so by now. A group that has been satisfied since it
+// was released has no time-out any more, but one that is satisfied too late stays passed until it breaks.
+func (d *domain) timedOut(g int, now time.Time) (time.Time, bool) {
+	p, group := &d.groups[g], &d.spec.groups[g]
+	if group.timeout == 0 || p.releasedAt.IsZero() || p.wasSatisfied {
+		return time.Time{}, false
+	}
+	deadline := nextFullSecond(later(p.releasedAt, p.lostAt)).Add(group.timeout)
+	inTime := p.satisfied && !p.began.Add(tolerance).After(deadline)
+	return deadline, !deadline.After(now) && !inTime
+}
+
+// noteBreak remembers of a group that breaks now that it was satisfied after its release, unless the scheduler may have
+// missed that.
+func (d *domain) noteBreak(g int, e event) {
+	p, now := &d.groups[g], e.arrived
+	if p.releasedAt.IsZero() {
+		return
+	}
+	if !p.heldSince.IsZero() {
+		now = p.heldSince
+	}
+	switch seen := later(p.began, p.releasedAt).Before(d.rules.windowBefore(now)); {
+	case seen && d.spec.continuous:
+		p.lostAt = later(p.lostAt, e.earliest)
+	case seen:
+		p.wasSatisfied = true
+	}
+}
+
+// hold follows, under Continuous, which groups are held because one ahead of them is not passed, and releases them anew when
+// all of those are.
+func (d *domain) hold(now time.Time) {
+	on, at := make([]bool, len(d.groups)), make([]time.Time, len(d.groups))
+	for g := range d.groups {
+		p := &d.groups[g]
+		open, since := true, time.Time{}
+		for _, a := range d.spec.groups[g].ahead {
+			open, since = open && on[a], later(since, at[a])
+		}
+		switch {
+		case p.releasedAt.IsZero():
+		case !open && p.heldSince.IsZero():
+			p.heldSince = now
+		case open && !p.heldSince.IsZero():
+			if p.heldSince.Before(d.rules.windowBefore(now)) {
+				p.releasedAt = later(p.releasedAt, since)
+			}
+			p.heldSince = time.Time{}
+		}
+		at[g], on[g] = d.letsOn(g, now)
+	}
+}
+
+// resumeAt counts all time-outs anew after a suspension, where nothing records when groups were released.
+func (d *domain) resumeAt(resumed, now time.Time) {
+	d.firstReleased = later(d.firstReleased, resumed)
+	for g := range d.groups {
+		p := &d.groups[g]
+		if p.releasedAt.IsZero() {
+			continue
+		}
+		_, was := d.letsOn(g, now)
+		p.releasedAt = later(p.releasedAt, resumed)
+		if _, is := d.letsOn(g, now); was && !is {
+			p.passedUntil = now
+		}
+	}
 }
 
 // nextFullSecond is from when waits are counted, because the API cuts times off to seconds.

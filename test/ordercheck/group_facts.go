@@ -185,3 +185,10 @@ func (g groupFacts) asks() string {
 	}
 	return asks + asksOfNodes(g.conditions)
 }
+
+// isCalledOneOf reports whether the spec gives the group one of these names. The name that a group has by default is none.
+func (g groupFacts) isCalledOneOf(names []string) bool {
+	return !g.unnamed && slices.Contains(names, g.name)
+}
+
+func (g groupFacts) complete() bool { return g.reached == v1alpha1.RequireComplete }

@@ -33,25 +33,3 @@ func isAside(object metav1.Object) bool {
 	}
 	return hooks > 0 && others == 0
 }
-
-// isAside reports the same of a pod or of its Job.
-func (r *requirements) isAside(p *podFacts) bool {
-	return p.aside || p.owner.uid != "" && r.asides.Has(p.owner.uid)
-}
-
-// putHook takes in whether a Job is such a hook. It reports whether that concerns its pods.
-func (r *requirements) putHook(f *workloadFacts, deleted bool) bool {
-	was := r.asides.Has(f.uid)
-	if r.asides.Delete(f.uid); f.aside && !deleted {
-		r.asides.Insert(f.uid)
-	}
-	return was != r.asides.Has(f.uid)
-}
-
-// followHook places the pods of a Job anew.
-func (v *version) followHook(f *workloadFacts, w *world) {
-	for _, p := range w.in(f.Namespace).owned[f.uid] {
-		v.displace(p.NamespacedName)
-		v.place(p)
-	}
-}

@@ -5,7 +5,6 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/klog/v2"
 	"k8s.io/kubernetes/pkg/controller/daemon"
 )
@@ -27,11 +26,8 @@ func isPassing(taint corev1.Taint) bool {
 	return false
 }
 
-// isIdle reports whether the workload is a DaemonSet that wants no pods.
-func (f *workloadFacts) isIdle() bool { return f.kind == "DaemonSet" && f.expected <= 0 }
-
 // hasNoNodeFor reports whether a DaemonSet wants no pods only because no node is ready for it.
-func (w *world) hasNoNodeFor(f *workloadFacts) bool {
+func hasNoNodeFor(f *workloadFacts, nodes map[string]*nodeFacts) bool {
 	set, ok := f.object.(*appsv1.DaemonSet)
 	if !ok || !f.isIdle() {
 		return false
@@ -47,7 +43,7 @@ func (w *world) hasNoNodeFor(f *workloadFacts) bool {
 		return wants
 	}
 	selected := false
-	for _, n := range w.nodes {
+	for _, n := range nodes {
 		if wantsWith(n.node, func(t corev1.Taint) bool { return !isPassing(t) }) {
 			return true
 		}
@@ -55,15 +51,4 @@ func (w *world) hasNoNodeFor(f *workloadFacts) bool {
 		selected = selected || wantsWith(n.node, func(t corev1.Taint) bool { return t.Key == "node-role.kubernetes.io/control-plane" })
 	}
 	return !selected
-}
-
-// withIdleDaemonSets are the groups for which a node may matter across the cluster.
-func (v *version) withIdleDaemonSets(w *world) sets.Set[int] {
-	groups := sets.New[int]()
-	for uid, home := range v.homes {
-		if f := w.in(home.namespace).workloads[uid]; f != nil && f.isIdle() {
-			groups.Insert(home.group)
-		}
-	}
-	return groups
 }

@@ -1,10 +1,14 @@
 package ordercheck
 
 import (
+	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/util/sets"
+
+	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
 // DefaultSchedulerName is the profile whose pods are governed unless others are given.
@@ -68,7 +72,7 @@ func newJudge(history History, options JudgeOptions) *judge {
 			unprobedReady: options.UnprobedReady, excusesUnseen: options.ExcusesUnseen,
 		},
 		namespace:     options.Namespace,
-		interest:      history.interestIn(options.Namespace),
+		interest:      interestIn(history.events, options.Namespace),
 		world:         newWorld(),
 		sequencesSeen: sets.New[string](),
 		verdict: Verdict{
@@ -136,7 +140,7 @@ func (j *judge) recall(e event) {
 		j.world.putRecords(e)
 		j.end(e)
 		if !e.deleted {
-			j.inForce = append(j.inForce, &version{sequenceFacts: e.sequence})
+			j.inForce = append(j.inForce, &version{placement: placement{sequenceFacts: e.sequence}})
 		}
 	}
 }
@@ -172,11 +176,11 @@ func (j *judge) replay(e event) {
 	case e.workload != nil:
 		was := j.world.in(e.workload.Namespace).workloads[e.workload.uid]
 		j.world.putWorkload(e.workload, e.deleted)
-		j.follow(e, func(v *version) { v.followWorkload(was, j.world, e) })
+		j.follow(e, func(v *version) { v.followWorkload(was, e) })
 	case e.node != nil:
 		was := j.world.nodes[e.node.node.Name]
 		turned := j.world.putNode(e)
-		j.follow(e, func(v *version) { v.followNode(was, turned, j.world, e) })
+		j.follow(e, func(v *version) { v.followNode(was, turned, e) })
 	case e.home != nil:
 		j.consult(e)
 	case e.definition != nil:
@@ -191,7 +195,7 @@ func (j *judge) replay(e event) {
 		j.bringIntoForce(e)
 		j.follow(e, func(v *version) {
 			if v.uid == e.sequence.uid {
-				v.followObjects(was, j.world, e)
+				v.followObjects(was, e)
 			}
 		})
 	}
@@ -213,7 +217,7 @@ func (j *judge) replayPod(e event) {
 			j.judgeBinding(b, was)
 		}
 	}
-	j.follow(e, func(v *version) { v.followPod(was, j.world, e) })
+	j.follow(e, func(v *version) { v.followPod(was, e) })
 }
 
 // noteLift notes how a pod that nobody can hold without its gate lost that.
@@ -266,9 +270,7 @@ func (j *judge) bringIntoForce(e event) {
 			continue
 		}
 		if v.generation != e.sequence.generation || v.overrides != e.sequence.overrides {
-			j.world.retire(v, e)
-			j.inForce[i] = v.succeed(e.sequence.asOf(e), j.world, e)
-			j.meet(j.inForce[i])
+			j.replace(i, e.sequence.asOf(e), e)
 		}
 		return
 	}
@@ -276,6 +278,13 @@ func (j *judge) bringIntoForce(e event) {
 	v.since, v.arrived = e.revision, e.arrived
 	j.inForce = append(j.inForce, v)
 	j.meet(v)
+}
+
+// replace begins a new version of a sequence that is in force.
+func (j *judge) replace(i int, f *sequenceFacts, e event) {
+	j.world.retire(j.inForce[i], e)
+	j.inForce[i] = j.inForce[i].succeed(f, e)
+	j.meet(j.inForce[i])
 }
 
 // meet counts a sequence and says if it is beyond judging.
@@ -311,7 +320,7 @@ func (j *judge) judgeBinding(b binding, was *podFacts) {
 		excused = excused || byRace
 		if !allowed {
 			early = true
-			j.verdict.Violations = append(j.verdict.Violations, v.violation(group, b, j.world))
+			j.verdict.Violations = append(j.verdict.Violations, newViolation(v, group, b))
 		}
 	}
 	if judged {
@@ -320,4 +329,174 @@ func (j *judge) judgeBinding(b binding, was *podFacts) {
 	if excused && !early {
 		j.verdict.Excused++
 	}
+}
+
+// refused is a sequence that the namespace to which it points does not allow. It is out of force.
+type refused struct {
+	*sequenceFacts
+	// was is how far the sequence was when the namespace ceased to allow it; nil if it was never in force.
+	was   *version
+	since time.Time
+	// older reports that it is older than the watch: what its status records is believed.
+	older bool
+}
+
+// refuseOlder takes sequences out of force that are older than the watch, and that nobody allowed when it began.
+func (j *judge) refuseOlder() {
+	j.inForce = slices.DeleteFunc(j.inForce, func(v *version) bool {
+		if j.world.consents(v.sequenceFacts) {
+			return false
+		}
+		j.refused = append(j.refused, &refused{sequenceFacts: v.sequenceFacts, older: true})
+		return true
+	})
+}
+
+// refuse takes a sequence out of force that its target does not allow, or notes the newest spec of one that is out already.
+func (j *judge) refuse(f *sequenceFacts, e event) {
+	for i, r := range j.refused {
+		if r.uid == f.uid {
+			j.refused[i].sequenceFacts = f
+			return
+		}
+	}
+	r := &refused{sequenceFacts: f, since: e.arrived}
+	if i := slices.IndexFunc(j.inForce, func(v *version) bool { return v.uid == f.uid }); i >= 0 {
+		r.was = j.inForce[i]
+		j.world.retire(r.was, e)
+		j.inForce = slices.Delete(j.inForce, i, i+1)
+	}
+	j.refused = append(j.refused, r)
+}
+
+// readmit brings a sequence into force anew that was refused, and reports whether it was. What it had passed before stays
+// passed.
+func (j *judge) readmit(e event) bool {
+	i := slices.IndexFunc(j.refused, func(r *refused) bool { return r.uid == e.sequence.uid })
+	if i < 0 {
+		return false
+	}
+	was, older := j.refused[i].was, j.refused[i].older
+	j.refused = slices.Delete(j.refused, i, i+1)
+	f := *e.sequence
+	f.created = later(f.created, e.earliest) // time-outs count from consent
+	v := newVersion(&f, j.rules, nil, j.world, e)
+	v.since, v.arrived = e.revision, e.arrived
+	if was != nil {
+		was.remember()
+		v.passedAs = was.passedAs
+		if v.cluster != nil {
+			v.resume()
+			v.settle(v.cluster, e)
+		}
+	}
+	if older {
+		v.believe(e)
+	}
+	j.inForce = append(j.inForce, v)
+	j.meet(v)
+	return true
+}
+
+// consult takes in what a namespace allows now, which UID it has, and which labels.
+func (j *judge) consult(e event) {
+	j.world.putNamespace(e.home, e.deleted)
+	j.world.requirements.putNamespace(e)
+	j.relabel(e)
+	of := func(f *sequenceFacts) event {
+		e := e
+		e.home, e.deleted, e.sequence = nil, false, f
+		return e
+	}
+	concerned := func(f *sequenceFacts) bool { return f.target == e.home.name || f.Namespace == e.home.name }
+	for _, v := range slices.Clone(j.inForce) {
+		if concerned(v.sequenceFacts) && !j.world.consents(v.sequenceFacts) {
+			j.refuse(v.sequenceFacts, e)
+		}
+	}
+	for _, r := range slices.Clone(j.refused) {
+		if concerned(r.sequenceFacts) && j.world.consents(r.sequenceFacts) {
+			j.readmit(of(r.sequenceFacts))
+		}
+	}
+}
+
+// eachRecentlyRefused calls take with the versions whose refusal a scheduler may not have seen yet: it may still record what passes
+// meanwhile.
+func (j *judge) eachRecentlyRefused(e event, take func(*version)) {
+	for _, r := range j.refused {
+		if r.was != nil && !r.since.Before(j.rules.windowBefore(e.arrived)) {
+			take(r.was)
+		}
+	}
+}
+
+// endOverrides brings specs into force of which the annotations count no more. Like an edit, that may race with older pods.
+func (j *judge) endOverrides(e event) {
+	for i, v := range j.inForce {
+		if now := v.sequenceFacts.asOf(e); now != v.sequenceFacts {
+			j.replace(i, now, e)
+		}
+	}
+}
+
+// relabel begins a new version of each ClusterPodSequence whose groups in the namespace have changed, from what it has passed so
+// far. Older pods may race with that, as with an edit.
+func (j *judge) relabel(e event) {
+	name := e.home.name
+	for i, v := range j.inForce {
+		in, known := v.reach[name]
+		switch {
+		case !v.isCluster() || !known:
+		case e.deleted:
+			delete(v.reach, name) // with all that was in it
+		case !slices.Equal(in, v.sequenceFacts.groupsIn(name, e.home.labels)):
+			j.replace(i, v.sequenceFacts, e)
+		}
+	}
+}
+
+// noteEarlyRelease notes that a pod lost the last of our gates while it lacked the sequence that its label names.
+func (j *judge) noteEarlyRelease(was *podFacts, b binding) {
+	ours := func(gate string) bool { return strings.HasPrefix(gate, ourGates) }
+	if was == nil || was.uid != b.uid || !slices.ContainsFunc(was.gates, ours) || slices.ContainsFunc(b.gates, ours) {
+		return
+	}
+	b.releasedLacking = nil
+	if l, lacks := j.world.lacksNamed(b.pod); lacks && !l.excuses(b, j.rules) {
+		l.charge = fmt.Sprintf("it lost its gate at resource version %s, when %s", b.event.revision, l.charge)
+		b.releasedLacking = &l
+	}
+}
+
+// judgeRequirements judges the binding of a pod that requires a sequence. was is what the pod was before, nil if it was created with
+// its node, so that no scheduler had a say.
+func (j *judge) judgeRequirements(b binding, was *podFacts) (judged, excused, early bool) {
+	if was == nil || was.uid != b.uid || b.terminating {
+		return false, false, false
+	}
+	var lacking []lack
+	if j.rules.schedulers.Has(b.schedulerName) {
+		if l, lacks := j.world.lacksNamed(b.pod); lacks {
+			lacking = append(lacking, l)
+		}
+		if l, lacks := j.world.lacksAny(b.pod, j.inForce); lacks {
+			lacking = append(lacking, l)
+		}
+	}
+	for _, l := range lacking {
+		if l.excuses(b, j.rules) {
+			excused = true
+			continue
+		}
+		early = true
+		j.verdict.Violations = append(j.verdict.Violations, l.violation(b))
+	}
+	// A pod that does not name that sequence any more was released by somebody else.
+	name := b.Namespace + "/" + b.labels[v1alpha1.SequenceLabel]
+	if l := b.releasedLacking; l != nil && l.name == name && !early {
+		early = true
+		j.verdict.Violations = append(j.verdict.Violations, l.violation(b))
+	}
+	return early || excused, excused, early
 }

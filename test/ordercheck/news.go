@@ -1,7 +1,6 @@
 package ordercheck
 
 import (
-	"slices"
 	"time"
 )
 
@@ -19,10 +18,10 @@ func noNews(int) news { return news{} }
 
 // podNews returns the news of a pod. was is what the pod was before, nil if it is new. A pod that was ready and is so since
 // another time broke in between; so did one that another replaced.
-func (v *version) podNews(was *podFacts, w *world, e event) newsFor {
+func podNews(pl *placement, was *podFacts, e event) newsFor {
 	return func(g int) news {
-		p, reached := w.get(e.pod.Namespace, e.pod.Name), v.groups[g].reached
-		if p == nil || !p.has(reached) || !v.counts(p.podFacts, g) {
+		p, reached := pl.world.get(e.pod.Namespace, e.pod.Name), pl.groups[g].reached
+		if p == nil || !p.has(reached) || !pl.counts(p.podFacts, g) {
 			return news{}
 		}
 		another := was == nil || was.uid != p.uid
@@ -31,21 +30,50 @@ func (v *version) podNews(was *podFacts, w *world, e event) newsFor {
 		}
 		out := news{ready: true}
 		completed := !another && p.succeeded && !was.succeeded
-		if was != nil && was.has(reached) && v.counts(was, g) && was.node == p.podFacts.node && !completed {
+		if was != nil && was.has(reached) && pl.counts(was, g) && was.node == p.podFacts.node && !completed {
 			out.again = p.reachedSeen(reached)
 		}
 		return out
 	}
 }
 
-// counts reports whether a group counts a pod, which an earlier group may have if this one names it.
-func (v *version) counts(p *podFacts, g int) bool {
-	at, ok := v.groupOf(p)
-	return !p.terminating && (ok && at == g || slices.Contains(v.naming[p.NamespacedName], g))
-}
-
 // jobNews returns the news of a workload that may be a Job. was is what it was before, nil if it is new.
 func jobNews(was *workloadFacts, e event) newsFor {
 	completed := !e.deleted && e.workload.complete() && (was == nil || !was.complete())
 	return func(int) news { return news{ready: completed} }
+}
+
+// conditionNews returns the news of a node.
+func conditionNews(groups []groupFacts, said sayings) newsFor {
+	return func(g int) news {
+		var out news
+		for _, r := range groups[g].conditions {
+			before, now := said.before[r.Type], said.now[r.Type]
+			if !holds(said.now, r) || now.since.IsZero() || holds(said.before, r) && before.turned.Equal(now.turned) {
+				continue
+			}
+			if out.ready = true; holds(said.before, r) {
+				out.again = later(out.again, now.since)
+			}
+		}
+		return out
+	}
+}
+
+// objectNews returns the news of a status. An object that is satisfied since another time than before broke in between.
+func objectNews(groups []groupFacts, was, now objectRecords) newsFor {
+	return func(g int) news {
+		var out news
+		for _, of := range groups[g].objects {
+			before, now := was[of], now[of]
+			if before == now || !now.satisfied() || now.since.IsZero() {
+				continue
+			}
+			out.ready = true
+			if before.satisfied() {
+				out.again = later(out.again, now.counts)
+			}
+		}
+		return out
+	}
 }

@@ -41,18 +41,17 @@ type sayings struct {
 	lookedAt    time.Time
 }
 
-// noteConditions follows what is said of a node.
-func (w *world) noteConditions(is *nodeFacts, e event) {
-	was := w.sayings[is.node.Name]
-	if was.uid != string(is.node.UID) {
-		was = sayings{}
+// then returns the sayings of a node after it has come to be as it is now.
+func (s sayings) then(is *nodeFacts, e event) sayings {
+	if s.uid != string(is.node.UID) {
+		s = sayings{}
 	}
 	now := map[string]nodeSaying{}
 	for of, c := range is.conditions {
-		before, had := was.now[of]
+		before, had := s.now[of]
 		said := nodeSaying{nodeCondition: c}
 		again := had && before.nodeCondition == c
-		if said.without = was.lookedAt; had && before.status == c.status {
+		if said.without = s.lookedAt; had && before.status == c.status {
 			said.without = before.without
 		}
 		switch {
@@ -65,7 +64,7 @@ func (w *world) noteConditions(is *nodeFacts, e event) {
 		}
 		now[of] = said
 	}
-	w.sayings[is.node.Name] = sayings{uid: string(is.node.UID), now: now, before: was.now, lookedAt: e.earliest.Truncate(time.Second)}
+	return sayings{uid: string(is.node.UID), now: now, before: s.now, lookedAt: e.earliest.Truncate(time.Second)}
 }
 
 // holds reports whether what is said of a node is what a group requires.
@@ -82,53 +81,6 @@ func statusOf(r v1alpha1.NodeConditionRequirement) string {
 		return string(corev1.ConditionTrue)
 	}
 	return string(r.Status)
-}
-
-// withConditions adds to how a group stands on a node how its conditions do.
-func (v *version) withConditions(out outcome, node string, g int, w *world) outcome {
-	said := w.sayings[node].now
-	for _, r := range v.groups[g].conditions {
-		out.satisfied = out.satisfied && holds(said, r)
-		out.since = later(out.since, said[r.Type].since)
-	}
-	if !out.satisfied {
-		out.since = time.Time{}
-	}
-	return out
-}
-
-// conditionNews returns the news of a node.
-func (v *version) conditionNews(node string, w *world) newsFor {
-	return func(g int) news {
-		var out news
-		said := w.sayings[node]
-		for _, r := range v.groups[g].conditions {
-			before, now := said.before[r.Type], said.now[r.Type]
-			if !holds(said.now, r) || now.since.IsZero() || holds(said.before, r) && before.turned.Equal(now.turned) {
-				continue
-			}
-			if out.ready = true; holds(said.before, r) {
-				out.again = later(out.again, now.since)
-			}
-		}
-		return out
-	}
-}
-
-// lacksConditions says in words which conditions of a node a group waits for.
-func (v *version) lacksConditions(node string, g int, w *world) []string {
-	var lacks []string
-	for _, r := range v.groups[g].conditions {
-		said := w.sayings[node].now
-		switch c, present := said[r.Type]; {
-		case holds(said, r):
-		case !present:
-			lacks = append(lacks, fmt.Sprintf("the node had no condition %s", r.Type))
-		default:
-			lacks = append(lacks, fmt.Sprintf("condition %s was %s, not %s", r.Type, c.status, statusOf(r)))
-		}
-	}
-	return lacks
 }
 
 // asksOfNodes is the same for two groups if and only if they ask the same of their nodes.

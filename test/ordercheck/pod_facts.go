@@ -139,9 +139,6 @@ func (f *podFacts) has(reached v1alpha1.RequiredStatus) bool {
 	return f.ready
 }
 
-// has reports the same of the pod as of now: on a node that is gone it has reached nothing.
-func (p *pod) has(reached v1alpha1.RequiredStatus) bool { return p.podFacts.has(reached) && !p.nowhere }
-
 func (f *podFacts) says(other facts) bool {
 	o, ok := other.(*podFacts)
 	return ok && f.uid == o.uid && f.schedulerName == o.schedulerName && f.node == o.node &&
@@ -156,3 +153,20 @@ func (f *podFacts) as(e event) event {
 }
 
 func (f *podFacts) stamped() time.Time { return f.stamp }
+
+// reachedAt is when a pod came to what is required; zero if it does not say.
+func (f *podFacts) reachedAt(reached v1alpha1.RequiredStatus) time.Time {
+	if isMark(reached) {
+		return f.marks[reached]
+	}
+	return f.readyAt
+}
+
+// told is when the pod says that it came to something; no kubelet's clock makes that earlier than its creation and its binding.
+func (f *podFacts) told(reached v1alpha1.RequiredStatus) time.Time {
+	at := f.reachedAt(reached)
+	if at.IsZero() {
+		return at
+	}
+	return later(at, later(f.createdAt, f.boundAt))
+}

@@ -1,9 +1,11 @@
 package ordercheck
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -275,4 +277,121 @@ func (f *sequenceFacts) stamped() time.Time { return f.stamp }
 func (f *sequenceFacts) as(e event) event {
 	e.sequence = f
 	return e
+}
+
+// override adds what the annotations of a sequence say to its facts. An annotation that makes no sense adds nothing.
+func (f *sequenceFacts) override(sequence *v1alpha1.PodSequence) {
+	text := func(name string) string { return sequence.Annotations["podsequence.example.com/"+name] }
+	f.overrides = strings.Join([]string{text("suspend"), text("skip"), text("override-until")}, "|")
+	if end := text("override-until"); end != "" {
+		var err error
+		if f.overriddenUntil, err = time.Parse(time.RFC3339, end); err != nil {
+			return
+		}
+		plain := *f
+		plain.groups = slices.Clone(f.groups)
+		f.afterwards = &plain
+	}
+	f.suspended = f.suspended || text("suspend") == "true"
+	f.dryRun = f.dryRun && !f.suspended
+	var skipped []int
+	for name := range strings.SplitSeq(text("skip"), ",") {
+		if name = strings.TrimSpace(name); name == "" {
+			continue
+		}
+		found := false
+		for i := range f.groups {
+			if f.groups[i].name == name {
+				skipped, found = append(skipped, i), true
+			}
+		}
+		if !found {
+			return // then none is
+		}
+	}
+	for _, i := range skipped {
+		f.groups[i].skip = true
+	}
+}
+
+// asOf returns the facts as they are when an event arrives: what overrides them may be over.
+func (f *sequenceFacts) asOf(e event) *sequenceFacts {
+	if f.afterwards != nil && !f.overriddenUntil.After(e.arrived) {
+		return f.afterwards
+	}
+	return f
+}
+
+// order works out for each group which others are ahead of it. A group waits for the groups that it depends on, and for all that those
+// wait for. One that says nothing of it depends on all groups that are listed before it.
+func (f *sequenceFacts) order() {
+	for i := range f.groups {
+		g := &f.groups[i]
+		ahead := sets.New[int]()
+		for before := range i {
+			if g.dependsOn == nil || f.groups[before].isCalledOneOf(g.dependsOn) {
+				ahead.Insert(before).Insert(f.groups[before].ahead...)
+			}
+		}
+		for _, name := range g.dependsOn {
+			if !slices.ContainsFunc(f.groups[:i], func(other groupFacts) bool { return other.isCalledOneOf([]string{name}) }) {
+				f.unclear = fmt.Sprintf("group %s depends on %q, which no group before it is called", g.label, name)
+			}
+		}
+		g.ahead = sets.List(ahead)
+	}
+}
+
+// define works out the definitions: that of a group differs from another if that asks for anything else, or if anything ahead
+// of it does.
+func (f *sequenceFacts) define() {
+	for _, group := range f.groups {
+		text := fmt.Appendf(nil, "%s %t %s", f.target, f.perNode, group.asks())
+		for _, g := range group.ahead {
+			text = append(text, f.definitions[g]...)
+		}
+		definition := sha256.Sum256(text)
+		f.definitions = append(f.definitions, string(definition[:]))
+	}
+}
+
+// matches returns, for each group, the index of the one that another spec defines alike, or -1. Changing namespace or scope
+// changes all of them.
+func (f *sequenceFacts) matches(other *sequenceFacts) []int {
+	matches := make([]int, len(f.groups))
+	taken := sets.New[int]()
+	for g, definition := range f.definitions {
+		matches[g] = -1
+		for o, theirs := range other.definitions {
+			if theirs == definition && !taken.Has(o) {
+				matches[g] = o
+				taken.Insert(o)
+				break
+			}
+		}
+	}
+	return matches
+}
+
+// isGraph reports whether some group says itself what it depends on.
+func (f *sequenceFacts) isGraph() bool {
+	return slices.ContainsFunc(f.groups, func(g groupFacts) bool { return g.dependsOn != nil })
+}
+
+// callPod is how messages call a pod: with its namespace if the sequence has several.
+func (f *sequenceFacts) callPod(pod types.NamespacedName) string {
+	if f.isCluster() {
+		return pod.String()
+	}
+	return pod.Name
+}
+
+// call is how messages call a workload.
+func (f *sequenceFacts) call(w *workloadFacts) string {
+	return w.kind + " " + f.callPod(w.NamespacedName)
+}
+
+// point points at one of its groups.
+func (f *sequenceFacts) point(group int) Group {
+	return Group{Index: group, Name: f.groups[group].name, label: f.groups[group].label}
 }

@@ -102,3 +102,19 @@ func count(n int, noun string) string {
 	}
 	return fmt.Sprintf("%d %ss", n, noun)
 }
+
+// include adds an audit to the verdict.
+func (v *Verdict) include(a audit) {
+	switch {
+	case a.holds:
+		v.Records++
+	case a.unclear != "":
+		v.UncheckedRecords = append(v.UncheckedRecords, fmt.Sprintf("%s %s at resource version %s, %s: %s",
+			a.sequence.kind, a.sequence, a.revision, callObject(a.of), a.unclear))
+	default:
+		v.FalseRecords = append(v.FalseRecords, FalseRecord{
+			Kind: a.sequence.kind, Sequence: a.sequence.String(), Object: a.of, UID: a.uid,
+			ResourceVersion: a.revision.String(), Time: a.arrived, Versions: a.versions,
+		})
+	}
+}

@@ -2,14 +2,9 @@ package ordercheck
 
 import (
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-
-	"example.com/podsequence/apis/scheduling/v1alpha1"
 )
 
 // maxReasons keeps the line of a violation readable.
@@ -45,18 +40,6 @@ type Violation struct {
 	charge string
 }
 
-// Group points at a group of a sequence.
-type Group struct {
-	// Index counts from 0.
-	Index int `json:"index"`
-	// Name is the group's name, or "Group <n>" with n from 1.
-	Name string `json:"name"`
-	// DependsOn are the names of the groups that it depends on, if it says so itself; only in timelines.
-	DependsOn []string `json:"dependsOn,omitzero"`
-	// label is how a sentence calls it.
-	label string
-}
-
 // String returns the violation as a sentence.
 func (v Violation) String() string {
 	if v.Group.Name == "" {
@@ -67,7 +50,8 @@ func (v Violation) String() string {
 		v.Pod, v.Node, v.Time.Format("15:04:05.000"), v.ResourceVersion, v.Group.label, v.Kind, v.Sequence, v.charge, v.Reason)
 }
 
-func (v *version) violation(group int, b binding, w *world) Violation {
+// newViolation is that of a pod of a group which a version did not allow to be bound.
+func newViolation(v *version, group int, b binding) Violation {
 	awaited, _ := v.closed(group, b)
 	out := Violation{
 		Pod:             b.pod.String(),
@@ -95,10 +79,10 @@ func (v *version) violation(group int, b binding, w *world) Violation {
 		out.Reason = fmt.Sprintf("its pods count as ready from %s", d.groups[awaited].ripeAt.Format("15:04:05"))
 	case v.perNode:
 		out.charge = fmt.Sprintf("and group %s had not been ready on that node", label)
-		out.Reason = strings.Join(cut(v.lacksOn(out.Node, awaited, w)), ", ")
+		out.Reason = nodeMuster{v.muster(awaited), v.world.nodes[out.Node]}.lacks()
 	default:
 		out.charge = fmt.Sprintf("and group %s had not been ready", label)
-		out.Reason = v.lacks(awaited, w)
+		out.Reason = v.muster(awaited).lacks()
 	}
 	if d := v.domainOf(b.pod); d != nil && !d.groups[awaited].passedUntil.IsZero() {
 		out.Reason += fmt.Sprintf("; it was ready until %s", d.groups[awaited].passedUntil.Format("15:04:05.000"))
@@ -106,82 +90,9 @@ func (v *version) violation(group int, b binding, w *world) Violation {
 	return out
 }
 
-func (v *version) point(group int) Group {
-	return Group{Index: group, Name: v.groups[group].name, label: v.groups[group].label}
-}
-
-// lacks says why a group is not passed.
-func (v *version) lacks(group int, w *world) string {
-	reasons := v.lacksOf(group, w)
-	best := v.cluster.groups[group].best
-	if v.groups[group].memberless {
-		return strings.Join(cut(reasons), ", ")
-	}
-	if best.of == 0 && len(reasons) == 0 {
-		return "no pod had matched it"
-	}
-	var pods []types.NamespacedName
-	for _, name := range v.groups[group].names {
-		pods = append(pods, types.NamespacedName{Namespace: v.groups[group].home.names[0], Name: name})
-	}
-	if len(pods) == 0 {
-		pods = slices.SortedFunc(maps.Keys(v.members[group].readiness), func(a, b types.NamespacedName) int {
-			return strings.Compare(a.String(), b.String())
-		})
-	}
-	for _, pod := range pods {
-		if reason := w.whyNot(pod, v.groups[group].reached); reason != "" {
-			reasons = append(reasons, v.callPod(pod)+" "+reason)
-		}
-	}
-	if least := v.groups[group].atLeast; best.ready < least {
-		reasons = append(reasons, fmt.Sprintf("it expects at least %d", least))
-	}
-	summary := fmt.Sprintf("%d of %d pods ready at best", best.ready, best.of)
-	if len(reasons) == 0 {
-		return summary + "; now no pod matches it"
-	}
-	return summary + "; " + strings.Join(cut(reasons), ", ")
-}
-
 func cut(reasons []string) []string {
 	if more := len(reasons) - maxReasons; more > 0 {
 		return append(reasons[:maxReasons:maxReasons], fmt.Sprintf("and %d more", more))
 	}
 	return reasons
-}
-
-// callPod is how messages call a pod: with its namespace if the sequence has several.
-func (v *version) callPod(pod types.NamespacedName) string {
-	if v.isCluster() {
-		return pod.String()
-	}
-	return pod.Name
-}
-
-// call is how messages call a workload.
-func (v *version) call(f *workloadFacts) string { return f.kind + " " + v.callPod(f.NamespacedName) }
-
-// whyNot returns nothing for a pod that has reached what is required.
-func (w *world) whyNot(key types.NamespacedName, reached v1alpha1.RequiredStatus) string {
-	p := w.get(key.Namespace, key.Name)
-	switch {
-	case p == nil && w.seen.Has(key):
-		return "was gone"
-	case p == nil:
-		return "had never existed"
-	case p.terminating:
-		return "was terminating"
-	case p.has(reached):
-		return ""
-	case p.podFacts.has(reached):
-		return "was on a node that was gone"
-	case isMark(reached):
-		return whyNoMark(reached)
-	case reached == v1alpha1.RequireComplete:
-		return "had not succeeded"
-	case w.wasReady.Has(key):
-		return "was no longer ready"
-	}
-	return "had never been ready"
 }

@@ -1,6 +1,8 @@
 package ordercheck
 
 import (
+	"strconv"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -208,3 +210,29 @@ func number(n *int32, unset int) int {
 	}
 	return int(*n)
 }
+
+// ofDeployment reports whether this is a ReplicaSet that is counted with its Deployment.
+func (f *workloadFacts) ofDeployment() bool {
+	return f.kind == "ReplicaSet" && f.owner.kind == "Deployment" && strings.HasPrefix(f.owner.apiVersion, "apps/")
+}
+
+// youngerThan reports whether a Job of a CronJob is younger than one that was created then under a name.
+func (f *workloadFacts) youngerThan(created time.Time, name string) bool {
+	return f.created.After(created) || f.created.Equal(created) && f.Name > name
+}
+
+// ordinalOf returns the number at the end of the name that a StatefulSet gave a pod.
+func (f *workloadFacts) ordinalOf(pod string) (int, bool) {
+	digits, ok := strings.CutPrefix(pod, f.Name+"-")
+	if f.kind != "StatefulSet" || !ok {
+		return 0, false
+	}
+	ordinal, err := strconv.Atoi(digits)
+	return ordinal, err == nil && strconv.Itoa(ordinal) == digits
+}
+
+// inRange reports whether an ordinal is one that the StatefulSet wants.
+func (o ordinals) inRange(ordinal int) bool { return o.start <= ordinal && ordinal < o.end }
+
+// isIdle reports whether the workload is a DaemonSet that wants no pods.
+func (f *workloadFacts) isIdle() bool { return f.kind == "DaemonSet" && f.expected <= 0 }

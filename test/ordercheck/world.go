@@ -1,8 +1,7 @@
 package ordercheck
 
 import (
-	"maps"
-	"math"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/labels"
@@ -27,47 +26,6 @@ type world struct {
 	wasReady    sets.Set[types.NamespacedName] // names of which some pod has been ready
 }
 
-// namespace is what one namespace has.
-type namespace struct {
-	pods      map[string]*pod                   // by name
-	owned     map[types.UID]map[string]*pod     // by the UID of their controller, then by name
-	onNode    map[string]map[string]*pod        // by the node they are bound to, then by name
-	workloads map[types.UID]*workloadFacts      // by UID
-	owning    map[types.UID]sets.Set[types.UID] // workloads by the UID of their controller
-	// unfinished is, by the UID of a CronJob that still has Jobs, when the newest of its Jobs was created that went before it was complete.
-	unfinished map[types.UID]time.Time
-	lost       []*lost // what failed, is gone, and has no successor yet
-	found      bool    // the last pod that came was such a successor
-	// replaced are Jobs that are still there after a younger one of their CronJob has gone.
-	replaced sets.Set[types.UID]
-}
-
-// pod is one pod, from its creation to its deletion.
-type pod struct {
-	*podFacts          // as of now
-	created   revision // zero when it is older than the watch
-	ungated   revision // since when it has had no gate of any kind: nobody can bind it before; never while it has one
-	// lifted are the sequences whose gate the pod lost while it belonged to another scheduler than ours. Nobody can hold it
-	// afterwards.
-	lifted    map[types.UID]lift
-	readySeen time.Time // since when a scheduler may take it for ready, at the earliest; zero when it is not
-	markSeen  marks     // the same for what else it has
-	nowhere   bool      // see isNowhere
-	// labelledSince is since when it has had its labels, namesSince since when that which names a PodSequence.
-	labelledSince, namesSince moment
-	// releasedLacking is what it lacked when it lost our gates.
-	releasedLacking *lack
-}
-
-// never is later than any revision.
-const never revision = math.MaxInt64
-
-// lift is how a pod lost the gate of a sequence.
-type lift struct {
-	inOrder bool // the sequence had released it
-	raced   bool // what the sequence says is younger than the pod, and no more than 2 s older than the lift
-}
-
 func newWorld() *world {
 	return &world{
 		requirements: newRequirements(),
@@ -87,11 +45,7 @@ func newWorld() *world {
 func (w *world) in(name string) *namespace {
 	ns := w.byNamespace[name]
 	if ns == nil {
-		ns = &namespace{
-			pods: map[string]*pod{}, owned: map[types.UID]map[string]*pod{}, onNode: map[string]map[string]*pod{},
-			workloads: map[types.UID]*workloadFacts{}, owning: map[types.UID]sets.Set[types.UID]{},
-			unfinished: map[types.UID]time.Time{}, replaced: sets.New[types.UID](),
-		}
+		ns = newNamespace()
 		w.byNamespace[name] = ns
 	}
 	return ns
@@ -216,21 +170,86 @@ func (w *world) putNode(e event) []*pod {
 	}
 	w.nodes[f.node.Name] = f
 	w.gone.Delete(f.node.Name)
-	w.noteConditions(f, e)
+	w.sayings[f.node.Name] = w.sayings[f.node.Name].then(f, e)
 	return w.reviewNode(f.node.Name)
 }
 
-// noteLabels notes since when the pod has the labels that it has now. Those that the API server gives it with its node, such as the
-// zone of that, are none that a scheduler went by.
-func (p *pod) noteLabels(f *podFacts, e event) {
-	isNew := p.uid != f.uid
-	if !isNew && p.node == "" && f.node != "" {
+// consents reports whether a sequence may hold the pods to which it points.
+func (w *world) consents(f *sequenceFacts) bool {
+	if f.target == f.Namespace {
+		return true
+	}
+	for _, allowed := range strings.Split(w.allows[f.target], ",") {
+		if name := strings.Trim(allowed, " \t\r\n"); name == "*" || name == f.Namespace {
+			return true
+		}
+	}
+	return false
+}
+
+func (w *world) putNamespace(f *namespaceFacts, deleted bool) {
+	if deleted {
+		delete(w.allows, f.name)
+		delete(w.labels, f.name)
+		w.going.Delete(f.name)
 		return
 	}
-	if isNew || !maps.Equal(p.labels, f.labels) {
-		p.labelledSince = momentOf(e)
+	w.allows[f.name], w.labels[f.name] = f.allows, f.labels
+	if f.going {
+		w.going.Insert(f.name)
+	} else {
+		w.going.Delete(f.name) // another one of the name
 	}
-	if isNew || p.labels[v1alpha1.SequenceLabel] != f.labels[v1alpha1.SequenceLabel] {
-		p.namesSince = momentOf(e)
+}
+
+// isNowhere reports whether the node of the pod is gone, and the pod has not succeeded: what it says of itself does not count then.
+func (w *world) isNowhere(p *pod) bool { return w.gone.Has(p.node) && !p.succeeded }
+
+// reviewNode looks again at the pods on a node that has come or gone, and returns those of which it thinks otherwise now.
+func (w *world) reviewNode(node string) []*pod {
+	var turned []*pod
+	for _, ns := range w.byNamespace {
+		for _, p := range ns.onNode[node] {
+			if before := p.nowhere; before != w.isNowhere(p) {
+				p.nowhere = !before
+				turned = append(turned, p)
+			}
+		}
 	}
+	return turned
+}
+
+// whyNot returns nothing for a pod that has reached what is required.
+func (w *world) whyNot(key types.NamespacedName, reached v1alpha1.RequiredStatus) string {
+	p := w.get(key.Namespace, key.Name)
+	switch {
+	case p == nil && w.seen.Has(key):
+		return "was gone"
+	case p == nil:
+		return "had never existed"
+	case p.terminating:
+		return "was terminating"
+	case p.has(reached):
+		return ""
+	case p.podFacts.has(reached):
+		return "was on a node that was gone"
+	case isMark(reached):
+		return whyNoMark(reached)
+	case reached == v1alpha1.RequireComplete:
+		return "had not succeeded"
+	case w.wasReady.Has(key):
+		return "was no longer ready"
+	}
+	return "had never been ready"
+}
+
+// putRecords takes in what a status says of objects, and returns what it said before.
+func (w *world) putRecords(e event) (was objectRecords) {
+	was = w.records[e.sequence.uid]
+	if e.deleted {
+		delete(w.records, e.sequence.uid)
+	} else {
+		w.records[e.sequence.uid] = was.then(e.sequence.records, e.arrived)
+	}
+	return was
 }

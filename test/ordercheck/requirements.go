@@ -4,11 +4,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/sets"
 
@@ -20,38 +17,6 @@ import (
 
 // ourGates begins the names of the gates that hold a pod whose label names a PodSequence.
 const ourGates = "podsequence.example.com/"
-
-// definitionFacts say whether a kind is installed. They never change once recorded.
-type definitionFacts struct {
-	stamp     time.Time
-	name      string
-	defines   schema.GroupKind // empty if the definition does not say
-	installed bool
-}
-
-func readDefinition(object *unstructured.Unstructured) facts {
-	f := &definitionFacts{stamp: newestStamp(object), name: object.GetName()}
-	f.defines.Group, _, _ = unstructured.NestedString(object.Object, "spec", "group")
-	f.defines.Kind, _, _ = unstructured.NestedString(object.Object, "spec", "names", "kind")
-	conditions, _, _ := unstructured.NestedSlice(object.Object, "status", "conditions") // none while it is new
-	f.installed = object.GetDeletionTimestamp() == nil && slices.ContainsFunc(conditions, func(condition any) bool {
-		fields, _ := condition.(map[string]any)
-		return fields["type"] == "Established" && fields["status"] == "True"
-	})
-	return f
-}
-
-func (f *definitionFacts) says(other facts) bool {
-	o, ok := other.(*definitionFacts)
-	return ok && f.installed == o.installed
-}
-
-func (f *definitionFacts) as(e event) event {
-	e.definition = f
-	return e
-}
-
-func (f *definitionFacts) stamped() time.Time { return f.stamp }
 
 // moment is when something came to be so. It is zero for what is older than the watch.
 type moment struct {
@@ -185,51 +150,6 @@ func (l lack) excuses(b binding, rules *rules) bool {
 	return b.created < l.since.revision && !l.since.arrived.Before(rules.windowBefore(b.event.arrived))
 }
 
-// noteEarlyRelease notes that a pod lost the last of our gates while it lacked the sequence that its label names.
-func (j *judge) noteEarlyRelease(was *podFacts, b binding) {
-	ours := func(gate string) bool { return strings.HasPrefix(gate, ourGates) }
-	if was == nil || was.uid != b.uid || !slices.ContainsFunc(was.gates, ours) || slices.ContainsFunc(b.gates, ours) {
-		return
-	}
-	b.releasedLacking = nil
-	if l, lacks := j.world.lacksNamed(b.pod); lacks && !l.excuses(b, j.rules) {
-		l.charge = fmt.Sprintf("it lost its gate at resource version %s, when %s", b.event.revision, l.charge)
-		b.releasedLacking = &l
-	}
-}
-
-// judgeRequirements judges the binding of a pod that requires a sequence. was is what the pod was before, nil if it was created with
-// its node, so that no scheduler had a say.
-func (j *judge) judgeRequirements(b binding, was *podFacts) (judged, excused, early bool) {
-	if was == nil || was.uid != b.uid || b.terminating {
-		return false, false, false
-	}
-	var lacking []lack
-	if j.rules.schedulers.Has(b.schedulerName) {
-		if l, lacks := j.world.lacksNamed(b.pod); lacks {
-			lacking = append(lacking, l)
-		}
-		if l, lacks := j.world.lacksAny(b.pod, j.inForce); lacks {
-			lacking = append(lacking, l)
-		}
-	}
-	for _, l := range lacking {
-		if l.excuses(b, j.rules) {
-			excused = true
-			continue
-		}
-		early = true
-		j.verdict.Violations = append(j.verdict.Violations, l.violation(b))
-	}
-	// A pod that does not name that sequence any more was released by somebody else.
-	name := b.Namespace + "/" + b.labels[v1alpha1.SequenceLabel]
-	if l := b.releasedLacking; l != nil && l.name == name && !early {
-		early = true
-		j.verdict.Violations = append(j.verdict.Violations, l.violation(b))
-	}
-	return early || excused, excused, early
-}
-
 func (l lack) violation(b binding) Violation {
 	return Violation{
 		Pod:             b.pod.String(),
@@ -241,4 +161,18 @@ func (l lack) violation(b binding) Violation {
 		Sequence:        l.name,
 		Reason:          l.charge,
 	}
+}
+
+// isAside reports whether a pod, or its Job, is a hook that is no part of the start.
+func (r *requirements) isAside(p *podFacts) bool {
+	return p.aside || p.owner.uid != "" && r.asides.Has(p.owner.uid)
+}
+
+// putHook takes in whether a Job is such a hook. It reports whether that concerns its pods.
+func (r *requirements) putHook(f *workloadFacts, deleted bool) bool {
+	was := r.asides.Has(f.uid)
+	if r.asides.Delete(f.uid); f.aside && !deleted {
+		r.asides.Insert(f.uid)
+	}
+	return was != r.asides.Has(f.uid)
 }

@@ -64,51 +64,6 @@ func marksOf(pod *corev1.Pod, failed bool) marks {
 	return m
 }
 
-// reachedAt is when a pod came to what is required; zero if it does not say.
-func (f *podFacts) reachedAt(reached v1alpha1.RequiredStatus) time.Time {
-	if isMark(reached) {
-		return f.marks[reached]
-	}
-	return f.readyAt
-}
-
-// told is when the pod says that it came to something; no kubelet's clock makes that earlier than its creation and its binding.
-func (f *podFacts) told(reached v1alpha1.RequiredStatus) time.Time {
-	at := f.reachedAt(reached)
-	if at.IsZero() {
-		return at
-	}
-	return later(at, later(f.createdAt, f.boundAt))
-}
-
-// reachedSeen is the earliest that the pod can have come to what is required.
-func (p *pod) reachedSeen(reached v1alpha1.RequiredStatus) time.Time {
-	if isMark(reached) {
-		return p.markSeen[reached]
-	}
-	return p.readySeen
-}
-
-// noteMarks notes the earliest that the pod can have come to what it has now, before its facts are replaced by these.
-func (p *pod) noteMarks(f *podFacts, e event) {
-	seen := marks{}
-	for reached, at := range f.marks {
-		before, had := time.Time{}, false
-		if p.podFacts.marks != nil {
-			before, had = p.podFacts.marks[reached]
-		}
-		switch {
-		case had && before.Equal(at):
-			seen[reached] = p.markSeen[reached]
-		case at.IsZero():
-			seen[reached] = e.earliest
-		default:
-			seen[reached] = earlier(f.told(reached), e.earliest)
-		}
-	}
-	p.markSeen = seen
-}
-
 // whyNoMark says in words that a pod has not what is required.
 func whyNoMark(reached v1alpha1.RequiredStatus) string {
 	if condition, is := strings.CutPrefix(string(reached), conditionPrefix); is {
