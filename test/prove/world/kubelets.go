@@ -25,46 +25,51 @@ const (
 // kubeletSeed is what the dice of kubelets differ by, so that what else is in a world does not depend on them.
 const kubeletSeed = 0x6b7562656c6574
 
-// inventReports chooses what the kubelet of a pod reports. Some pods crash a few times: they are ready for a moment between two crashes,
+// kubelets are what the kubelets of a world do.
+type kubelets struct {
+	dice
+	*world
+	boots bool // of simulated nodes
+}
+
+// report chooses what the kubelet of a pod reports. Some pods crash a few times: they are ready for a moment between two crashes,
 // or seem to be ready all the time.
-func (w *world) inventReports(a *app, annotations map[string]string, spec *corev1.PodSpec) {
-	d := w.kubelets
+func (k *kubelets) report(a *app, annotations map[string]string, spec *corev1.PodSpec) {
 	switch {
-	case d.chance(12) && spec.RestartPolicy != corev1.RestartPolicyNever:
-		annotations[crashAfter] = one(d, "500ms", "1s", "2s", "3s")
-		annotations[crashTimes] = one(d, "1", "2", "3", "5")
-		annotations[restartAfter] = one(d, "0s", "0s", "1s", "3s")
-	case d.chance(15) && a.kind == "Pod" && spec.NodeName == "" && annotations[failAfter] == "":
-		annotations[rejected] = one(d, "OutOfcpu", "NodeAffinity", "UnexpectedAdmissionError")
+	case k.chance(12) && spec.RestartPolicy != corev1.RestartPolicyNever:
+		annotations[crashAfter] = one(k.dice, "500ms", "1s", "2s", "3s")
+		annotations[crashTimes] = one(k.dice, "1", "2", "3", "5")
+		annotations[restartAfter] = one(k.dice, "0s", "0s", "1s", "3s")
+	case k.chance(15) && a.kind == "Pod" && spec.NodeName == "" && annotations[failAfter] == "":
+		annotations[rejected] = one(k.dice, "OutOfcpu", "NodeAffinity", "UnexpectedAdmissionError")
 	}
-	if d.chance(20) {
-		annotations[goneAfter] = one(d, "1s", "2s", "4s")
+	if k.chance(20) {
+		annotations[goneAfter] = one(k.dice, "1s", "2s", "4s")
 	}
-	if d.chance(10) && !w.boots { // one clock says when a node booted and when its pods were ready
-		annotations[clock] = one(d, "-1h", "-4s", "-1s", "1s", "4s", "1h")
+	if k.chance(10) && !k.boots { // one clock says when a node booted and when its pods were ready
+		annotations[clock] = one(k.dice, "-1h", "-4s", "-1s", "1s", "4s", "1h")
 	}
 }
 
 // inventBoots adds power failures: one or two for each real node, and one for a simulated node in some worlds.
-func (w *world) inventBoots() {
-	d := w.kubelets
-	for _, n := range w.nodes {
-		for range d.between(1, 2) {
+func (k *kubelets) inventBoots() {
+	for _, n := range k.nodes {
+		for range k.between(1, 2) {
 			if n.real {
-				w.add(d.moment(bootsFrom, healAt), plan.Reboot, nil, n.name)
+				k.add(k.moment(bootsFrom, healAt), plan.Reboot, nil, n.name)
 			}
 		}
 	}
-	if n := one(d, w.nodes...); w.boots && !n.real {
-		w.add(d.moment(bootsFrom, healAt), plan.Reboot, nil, n.name)
+	if n := one(k.dice, k.nodes...); k.boots && !n.real {
+		k.add(k.moment(bootsFrom, healAt), plan.Reboot, nil, n.name)
 	}
 }
 
-// healKubelets makes most pods again that were rejected.
-func (w *world) healKubelets() {
-	for _, a := range w.apps {
-		if a.template.Annotations[rejected] != "" && w.kubelets.chance(70) {
-			w.makeAgainWithout(a, rejected)
+// heal makes most pods again that were rejected.
+func (k *kubelets) heal() {
+	for _, a := range k.apps {
+		if a.template.Annotations[rejected] != "" && k.chance(70) {
+			k.makeAgainWithout(a, rejected)
 		}
 	}
 }

@@ -1,8 +1,6 @@
 package world
 
 import (
-	"time"
-
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -11,29 +9,9 @@ import (
 // workloadImage is on every real node: the program cmd/sandbox/workload.
 const workloadImage = "localhost/podsequence/workload:1"
 
-// inventRealNodes gives real nodes to the world. They are there already, and stay when it is gone.
-func (w *world) inventRealNodes() {
-	for _, name := range w.options.RealNodes {
-		n := &node{name: name, real: true, labels: map[string]string{SeedLabel: w.prefix, zoneLabel: one(w.dice, "in", "out")}}
-		w.nodes = append(w.nodes, n)
-		w.patch(0, "Node", "", name, object{"metadata": object{"labels": n.labels}})
-	}
-}
-
 // NoRealNode is the merge patch that takes from a real node all that a world may have given to it.
 func NoRealNode() []byte {
 	return []byte(encode(object{"metadata": object{"labels": object{SeedLabel: nil, zoneLabel: nil}}, "spec": object{"unschedulable": nil}}))
-}
-
-// editRealNode changes something about a real node. What its kubelet writes is left to the kubelet.
-func (w *world) editRealNode(at time.Duration, n *node) {
-	if w.chance(50) {
-		w.patch(at, "Node", "", n.name, object{"spec": object{"unschedulable": true}})
-		w.patch(at+w.moment(500*time.Millisecond, 4*time.Second), "Node", "", n.name, object{"spec": object{"unschedulable": nil}})
-		return
-	}
-	n.labels[zoneLabel] = one(w.dice, "in", "out")
-	w.patch(at, "Node", "", n.name, object{"metadata": object{"labels": object{zoneLabel: n.labels[zoneLabel]}}})
 }
 
 // makeRunnable makes a container do on a real node what annotations say to simulated ones. It does not crash there: the kubelet's

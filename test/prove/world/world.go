@@ -9,8 +9,8 @@
 package world
 
 import (
-	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -29,7 +29,7 @@ const (
 
 // Options say what kind of plans to invent.
 type Options struct {
-	// Without leaves out faults: programs are left alone.
+	// WithoutFaults leaves out faults: programs are left alone.
 	WithoutFaults bool
 	// RealNodes are the names of nodes with kubelets and containers, which are there before the world.
 	RealNodes []string
@@ -38,41 +38,40 @@ type Options struct {
 // world is one that is being invented.
 type world struct {
 	dice
-	joining    dice
-	kubelets   dice
-	awaited    dice
-	awaits     bool // groups wait for objects
+	script
+	joining    joining
+	kubelets   kubelets
+	awaited    awaited
 	options    Options
-	boots      bool // of simulated nodes
-	plan       *plan.Plan
 	prefix     string
 	namespaces []string
 	nodes      []*node
 	apps       []*app
 	sequences  []*sequence
-	late       *sequence // that pods may name; nil if there is none
 	tiers      []string
 }
 
 // Invent returns the plan of a seed.
 func Invent(seed uint64, options Options) *plan.Plan {
-	w := &world{dice: newDice(seed), joining: newDice(^seed), kubelets: newDice(seed ^ kubeletSeed), awaited: newDice(seed ^ awaitedSeed), options: options,
-		plan: &plan.Plan{Seed: seed}, prefix: Prefix(seed)}
-	w.boots, w.awaits = w.kubelets.chance(30), w.awaited.chance(30)
+	w := &world{dice: newDice(seed), script: script{&plan.Plan{Seed: seed}}, options: options, prefix: Prefix(seed)}
+	w.joining = joining{dice: newDice(^seed), world: w}
+	w.kubelets = kubelets{dice: newDice(seed ^ kubeletSeed), world: w}
+	w.awaited = awaited{dice: newDice(seed ^ awaitedSeed), world: w}
+	w.kubelets.boots, w.awaited.wanted = w.kubelets.chance(30), w.awaited.chance(30)
 	w.tiers = []string{"a", "b", "c", "d"}[:w.between(2, 4)]
 	w.inventNamespaces()
 	w.inventNodes()
 	w.inventApps()
 	w.inventSequences()
-	w.inventJoining()
-	w.inventAwaited()
+	w.joining.invent()
+	w.awaited.invent()
 	w.inventEdits()
-	w.editRequirement()
+	w.joining.editRequirement()
 	w.makeEverythingReady()
 	if !options.WithoutFaults {
-		w.inventFaults()
-		w.inventBoots()
-		w.inventClock()
+		faults{w}.invent()
+		w.kubelets.inventBoots()
+		faults{w}.inventClock()
 	}
 	w.plan.Sort()
 	return w.plan
@@ -86,51 +85,6 @@ const SeedLabel = "prove.podsequence.example.com/seed"
 
 // zoneLabel is on some nodes and namespaces.
 const zoneLabel = "zone"
-
-func (w *world) add(at time.Duration, verb plan.Verb, body any, args ...string) {
-	step := plan.Step{At: at, Verb: verb, Args: args}
-	if body != nil {
-		step.Body = encode(body)
-	}
-	w.plan.Steps = append(w.plan.Steps, step)
-}
-
-// create adds a step that creates an object.
-func (w *world) create(at time.Duration, kind string, object metav1.Object) {
-	w.add(at, plan.Create, object, kind, nameOf(object.GetNamespace(), object.GetName()))
-}
-
-// patch adds a step that patches one.
-func (w *world) patch(at time.Duration, kind, namespace, name string, body any) {
-	w.add(at, plan.Patch, body, kind, nameOf(namespace, name))
-}
-
-func (w *world) remove(at time.Duration, kind, namespace, name string) {
-	w.add(at, plan.Delete, nil, kind, nameOf(namespace, name))
-}
-
-// removeAs makes the garbage collector delete what an object owns before it, after it, or not at all.
-func (w *world) removeAs(at time.Duration, policy metav1.DeletionPropagation, kind, namespace, name string) {
-	w.add(at, plan.DeleteAs, nil, string(policy), kind, nameOf(namespace, name))
-}
-
-func nameOf(namespace, name string) string {
-	if namespace == "" {
-		return name
-	}
-	return namespace + "/" + name
-}
-
-// object is a part of a patch.
-type object = map[string]any
-
-func encode(body any) string {
-	content, err := json.Marshal(body)
-	if err != nil {
-		panic(fmt.Sprintf("encode %T: %v", body, err)) // all that is encoded was made here
-	}
-	return string(content)
-}
 
 func (w *world) inventNamespaces() {
 	for i := range one(w.dice, 1, 1, 2, 2, 3) { // few, so that sequences meet many pods
@@ -146,7 +100,165 @@ func (w *world) inventNamespaces() {
 		if w.chance(50) {
 			namespace.Annotations = map[string]string{allowAnnotation: "*"}
 		}
-		namespace.Annotations = w.inventRequirement(namespace.Annotations)
+		namespace.Annotations = w.joining.annotate(namespace.Annotations)
 		w.create(0, "Namespace", namespace)
 	}
+}
+
+func (w *world) inventNodes() {
+	for i := range w.between(2, 4) {
+		n := &node{name: fmt.Sprintf("%s-n%d", w.prefix, i)}
+		n.labels = map[string]string{corev1.LabelHostname: n.name, corev1.LabelOSStable: "linux", SeedLabel: w.prefix, zoneLabel: one(w.dice, "in", "out")}
+		w.nodes = append(w.nodes, n)
+		at := time.Duration(0)
+		if i > 0 && w.chance(25) { // an autoscaler brings it
+			at = w.moment(time.Second, editsTo)
+		}
+		w.create(at, "Node", n.object())
+	}
+	w.inventRealNodes()
+}
+
+// inventRealNodes gives real nodes to the world. They are there already, and stay when it is gone.
+func (w *world) inventRealNodes() {
+	for _, name := range w.options.RealNodes {
+		n := &node{name: name, real: true, labels: map[string]string{SeedLabel: w.prefix, zoneLabel: one(w.dice, "in", "out")}}
+		w.nodes = append(w.nodes, n)
+		w.patch(0, "Node", "", name, object{"metadata": object{"labels": n.labels}})
+	}
+}
+
+func (w *world) inventApps() {
+	for i := range w.between(10, 18) {
+		a := &app{kind: one(w.dice, kinds...), namespace: one(w.dice, w.namespaces...), tier: one(w.dice, w.tiers...)}
+		if a.kind == "DaemonSet" && w.chance(60) {
+			a.tier = w.tiers[0] // as drivers are
+		}
+		a.name = fmt.Sprintf("%s%d", a.tier, i)
+		a.replicas = one[int32](w.dice, 0, 1, 2, 2, 3, 4)
+		a.template = a.inventTemplate(w)
+		w.apps = append(w.apps, a)
+		w.create(w.moment(0, createdBy), a.kind, a.object())
+	}
+}
+
+func (w *world) inventSequences() {
+	for i := range one(w.dice, 1, 1, 2, 2, 3) { // more would often hold each other's pods for ever
+		w.inventSequence(one(w.dice, w.namespaces...), fmt.Sprintf("s%d", i))
+	}
+	if w.chance(40) {
+		w.inventSequence("", w.prefix+"-c")
+	}
+}
+
+func (w *world) inventSequence(namespace, name string) {
+	s := newSequence(w, namespace, name)
+	w.sequences = append(w.sequences, s)
+	latest := one(w.dice, time.Second, createdBy) // many are there before their pods, as users have it
+	w.create(w.moment(0, latest), s.kind(), s.object())
+}
+
+// hasTier reports whether there are apps of a tier in a namespace, or anywhere if that is empty.
+func (w *world) hasTier(namespace, tier string) bool {
+	return slices.ContainsFunc(w.apps, func(a *app) bool { return a.tier == tier && (namespace == "" || a.namespace == namespace) })
+}
+
+// namesOf are some names of pods of a tier; seldom one of them will never exist.
+func (w *world) namesOf(namespace, tier string) []string {
+	var names []string
+	for _, a := range w.apps {
+		if a.namespace == namespace && a.tier == tier {
+			names = append(names, some(w.dice, 80, a.podNames())...)
+		}
+	}
+	if len(names) > 0 && w.chance(5) {
+		names = append(names, "nobody")
+	}
+	return names
+}
+
+func (w *world) inventEdits() {
+	for range w.between(4, 14) {
+		at := w.moment(editsFrom, editsTo)
+		switch choice := w.IntN(20); {
+		case choice < 10:
+			one(w.dice, w.apps...).edit(w, at)
+		case choice < 16:
+			one(w.dice, w.sequences...).edit(w, at)
+		case choice < 18:
+			one(w.dice, w.nodes...).edit(w, at)
+		case choice < 19:
+			w.restore(at)
+		default:
+			w.editNamespace(at)
+		}
+	}
+}
+
+// editNamespace changes what sequences make of a namespace.
+func (w *world) editNamespace(at time.Duration) {
+	name := one(w.dice, w.namespaces...)
+	metadata := object{"labels": object{zoneLabel: one[any](w.dice, "in", nil)}}
+	if w.chance(40) {
+		metadata = object{"annotations": object{allowAnnotation: one[any](w.dice, "*", nil)}}
+	}
+	w.patch(at, "Namespace", "", name, object{"metadata": metadata})
+}
+
+// restore deletes and recreates everything in a namespace, as tools restore a backup: pods first, then workloads, and custom
+// resources last. They have other UIDs then, and sequences no status.
+func (w *world) restore(at time.Duration) {
+	namespace := one(w.dice, w.namespaces...)
+	var pods, workloads []*app
+	for _, a := range w.apps {
+		switch {
+		case a.namespace != namespace:
+		case a.kind == "Pod":
+			pods = append(pods, a)
+		default:
+			workloads = append(workloads, a)
+		}
+	}
+	for _, s := range w.sequences {
+		if s.namespace == namespace {
+			w.remove(at, s.kind(), s.namespace, s.name)
+		}
+	}
+	for _, a := range append(workloads, pods...) {
+		w.remove(at, a.kind, a.namespace, a.name)
+	}
+	at += 2 * time.Second
+	for i, a := range append(pods, workloads...) {
+		w.create(at+time.Duration(i)*50*time.Millisecond, a.kind, a.object())
+	}
+	for _, s := range w.sequences {
+		if s.namespace == namespace {
+			w.create(at+w.moment(time.Second, 2*time.Second), s.kind(), s.object())
+		}
+	}
+}
+
+// makeEverythingReady makes all pods ready that are not, after it has replaced most of those that fail.
+func (w *world) makeEverythingReady() {
+	for _, a := range w.apps {
+		if _, fails := a.template.Annotations[failAfter]; fails && w.chance(70) {
+			w.makeAgainWithout(a, failAfter)
+		}
+	}
+	w.kubelets.heal()
+	for _, namespace := range w.namespaces {
+		w.add(healAt+2*time.Second, plan.PatchPods, object{"metadata": object{"annotations": object{readyAfter: "0s"}}}, namespace, tierLabel)
+	}
+	for _, n := range w.nodes {
+		w.patch(healAt, "Node", "", n.name, object{"spec": object{"unschedulable": nil}})
+	}
+}
+
+// makeAgainWithout replaces an app by one whose pods lack an annotation.
+func (w *world) makeAgainWithout(a *app, annotation string) {
+	w.remove(healAt, a.kind, a.namespace, a.name)
+	again := *a
+	again.template = *a.template.DeepCopy()
+	delete(again.template.Annotations, annotation)
+	w.create(healAt+time.Second, a.kind, again.object())
 }

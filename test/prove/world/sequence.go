@@ -63,16 +63,8 @@ type sequenceObject struct {
 	Spec              object `json:"spec"`
 }
 
-func (w *world) inventSequences() {
-	for i := range one(w.dice, 1, 1, 2, 2, 3) { // more would often hold each other's pods for ever
-		w.inventSequence(one(w.dice, w.namespaces...), fmt.Sprintf("s%d", i))
-	}
-	if w.chance(40) {
-		w.inventSequence("", w.prefix+"-c")
-	}
-}
-
-func (w *world) inventSequence(namespace, name string) {
+// newSequence invents one.
+func newSequence(w *world, namespace, name string) *sequence {
 	s := &sequence{namespace: namespace, name: name}
 	s.spec.Scope = one(w.dice, v1alpha1.ScopeCluster, v1alpha1.ScopeCluster, v1alpha1.ScopeCluster, v1alpha1.ScopeNode)
 	if s.spec.Scope == v1alpha1.ScopeCluster && w.chance(35) {
@@ -93,29 +85,22 @@ func (w *world) inventSequence(namespace, name string) {
 		if nobody := !w.hasTier(members, tier); nobody && w.chance(90) || len(s.groups) > 0 && w.chance(15) {
 			continue
 		}
-		s.groups = append(s.groups, w.inventGroup(s, members, tier))
+		s.groups = append(s.groups, s.inventGroup(w, members, tier))
 	}
 	if len(s.groups) == 0 || w.chance(20) {
-		rest := w.inventGroup(s, members, "")
+		rest := s.inventGroup(w, members, "")
 		rest.Pods, rest.PodSelector = nil, &v1alpha1.LabelSelector{}
 		s.groups = append(s.groups, rest)
 	}
 	if w.chance(35) {
-		w.inventGraph(s)
+		s.inventGraph(w)
 	}
-	w.awaitObjects(s)
-	w.sequences = append(w.sequences, s)
-	latest := one(w.dice, time.Second, createdBy) // many are there before their pods, as users have it
-	w.create(w.moment(0, latest), s.kind(), s.object())
-}
-
-// hasTier reports whether there are apps of a tier in a namespace, or anywhere if that is empty.
-func (w *world) hasTier(namespace, tier string) bool {
-	return slices.ContainsFunc(w.apps, func(a *app) bool { return a.tier == tier && (namespace == "" || a.namespace == namespace) })
+	w.awaited.addTo(s)
+	return s
 }
 
 // inventGroup is a group of a tier, by label or by names.
-func (w *world) inventGroup(s *sequence, namespace, tier string) v1alpha1.ClusterPodGroup {
+func (s *sequence) inventGroup(w *world, namespace, tier string) v1alpha1.ClusterPodGroup {
 	g := v1alpha1.ClusterPodGroup{PodGroup: v1alpha1.PodGroup{Name: fmt.Sprintf("g%d%s", len(s.groups), tier)}}
 	if namespace == "" {
 		if w.chance(50) {
@@ -136,26 +121,12 @@ func (w *world) inventGroup(s *sequence, namespace, tier string) v1alpha1.Cluste
 	if len(g.Pods) == 0 {
 		g.PodSelector = &v1alpha1.LabelSelector{MatchLabels: map[string]v1alpha1.LabelValue{tierLabel: v1alpha1.LabelValue(tier)}}
 	}
-	w.inventConditions(s, &g.PodGroup)
+	s.inventConditions(w, &g.PodGroup)
 	return g
 }
 
-// namesOf are some names of pods of a tier; seldom one of them will never exist.
-func (w *world) namesOf(namespace, tier string) []string {
-	var names []string
-	for _, a := range w.apps {
-		if a.namespace == namespace && a.tier == tier {
-			names = append(names, some(w.dice, 80, a.podNames())...)
-		}
-	}
-	if len(names) > 0 && w.chance(5) {
-		names = append(names, "nobody")
-	}
-	return names
-}
-
 // inventConditions says when a group is satisfied, and what else is special about it.
-func (w *world) inventConditions(s *sequence, g *v1alpha1.PodGroup) {
+func (s *sequence) inventConditions(w *world, g *v1alpha1.PodGroup) {
 	if w.chance(20) {
 		g.WaitDuration = one[v1alpha1.Duration](w.dice, "500ms", "1s", "2s", "3s")
 	}
@@ -178,7 +149,7 @@ func (w *world) inventConditions(s *sequence, g *v1alpha1.PodGroup) {
 }
 
 // inventGraph makes some groups say what they depend on.
-func (w *world) inventGraph(s *sequence) {
+func (s *sequence) inventGraph(w *world) {
 	var names []string
 	for i := range s.groups {
 		if w.chance(70) {
@@ -188,9 +159,8 @@ func (w *world) inventGraph(s *sequence) {
 	}
 }
 
-// editSequence edits a sequence, as somebody does who changes their mind.
-func (w *world) editSequence(at time.Duration) {
-	s := one(w.dice, w.sequences...)
+// edit edits the sequence, as somebody does who changes their mind.
+func (s *sequence) edit(w *world, at time.Duration) {
 	later := at + w.moment(500*time.Millisecond, 5*time.Second)
 	spec := func(at time.Duration, change object) {
 		w.patch(at, s.kind(), s.namespace, s.name, object{"spec": change})
@@ -224,7 +194,7 @@ func (w *world) editSequence(at time.Duration) {
 			g.ExpectedPods = int32(w.between(1, 2))
 		}
 		if len(g.Pods) == 0 && g.PodSelector == nil {
-			g.Objects = w.someObjects(s)
+			g.Objects = w.awaited.objects(s)
 			break
 		}
 		g.MinAvailable = one[*intstr.IntOrString](w.dice, nil, new(intstr.FromInt32(1)), new(intstr.FromString("50%")))
@@ -241,14 +211,4 @@ func (w *world) editSequence(at time.Duration) {
 		}
 	}
 	spec(at, object{"podGroups": s.podGroups()})
-}
-
-// editNamespace changes what sequences make of a namespace.
-func (w *world) editNamespace(at time.Duration) {
-	name := one(w.dice, w.namespaces...)
-	metadata := object{"labels": object{zoneLabel: one[any](w.dice, "in", nil)}}
-	if w.chance(40) {
-		metadata = object{"annotations": object{allowAnnotation: one[any](w.dice, "*", nil)}}
-	}
-	w.patch(at, "Namespace", "", name, object{"metadata": metadata})
 }

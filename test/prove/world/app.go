@@ -64,21 +64,43 @@ var kinds = []string{
 	"ReplicaSet", "ReplicationController",
 }
 
-func (w *world) inventApps() {
-	for i := range w.between(10, 18) {
-		a := &app{kind: one(w.dice, kinds...), namespace: one(w.dice, w.namespaces...), tier: one(w.dice, w.tiers...)}
-		if a.kind == "DaemonSet" && w.chance(60) {
-			a.tier = w.tiers[0] // as drivers are
-		}
-		a.name = fmt.Sprintf("%s%d", a.tier, i)
-		a.replicas = one[int32](w.dice, 0, 1, 2, 2, 3, 4)
-		a.template = w.inventTemplate(a)
-		w.apps = append(w.apps, a)
-		w.create(w.moment(0, createdBy), a.kind, a.object())
+// object is what the API server is asked to create.
+func (a *app) object() metav1.Object {
+	meta := metav1.ObjectMeta{Namespace: a.namespace, Name: a.name, Labels: a.labels()}
+	selector := &metav1.LabelSelector{MatchLabels: map[string]string{appLabel: a.name}}
+	apps := func(kind string) metav1.TypeMeta { return metav1.TypeMeta{APIVersion: "apps/v1", Kind: kind} }
+	switch a.kind {
+	case "Pod":
+		return &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{
+			Namespace: a.namespace, Name: a.name, Labels: a.template.Labels, Annotations: a.template.Annotations,
+		}, Spec: a.template.Spec}
+	case "Deployment":
+		return &appsv1.Deployment{TypeMeta: apps(a.kind), ObjectMeta: meta, Spec: appsv1.DeploymentSpec{
+			Replicas: &a.replicas, Selector: selector, Template: a.template,
+		}}
+	case "ReplicaSet":
+		return &appsv1.ReplicaSet{TypeMeta: apps(a.kind), ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{
+			Replicas: &a.replicas, Selector: selector, Template: a.template,
+		}}
+	case "StatefulSet":
+		return &appsv1.StatefulSet{TypeMeta: apps(a.kind), ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{
+			Replicas: &a.replicas, Selector: selector, Template: a.template, ServiceName: a.name,
+		}}
+	case "DaemonSet":
+		return &appsv1.DaemonSet{TypeMeta: apps(a.kind), ObjectMeta: meta, Spec: appsv1.DaemonSetSpec{Selector: selector, Template: a.template}}
+	case "ReplicationController":
+		return &corev1.ReplicationController{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: a.kind}, ObjectMeta: meta,
+			Spec: corev1.ReplicationControllerSpec{Replicas: &a.replicas, Selector: selector.MatchLabels, Template: &a.template}}
+	case "Job":
+		return &batchv1.Job{TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: a.kind}, ObjectMeta: meta, Spec: batchv1.JobSpec{
+			Parallelism: ptr.To(max(a.replicas, 1)), Completions: ptr.To(max(a.replicas, 1)), Template: a.template,
+			BackoffLimit: ptr.To[int32](0), TTLSecondsAfterFinished: a.ttl,
+		}}
 	}
+	panic("unknown kind " + a.kind)
 }
 
-func (w *world) inventTemplate(a *app) corev1.PodTemplateSpec {
+func (a *app) inventTemplate(w *world) corev1.PodTemplateSpec {
 	spec := corev1.PodSpec{
 		SchedulerName: ourScheduler, NodeSelector: map[string]string{SeedLabel: w.prefix},
 		Containers:                    []corev1.Container{{Name: "main", Image: "example.com/app:v1"}},
@@ -119,52 +141,15 @@ func (w *world) inventTemplate(a *app) corev1.PodTemplateSpec {
 			a.ttl = ptr.To(one[int32](w.dice, 0, 1, 3))
 		}
 	}
-	w.inventReports(a, annotations, &spec)
+	w.kubelets.report(a, annotations, &spec)
 	if len(w.options.RealNodes) > 0 {
 		makeRunnable(a.kind, annotations, &spec)
 	}
 	return corev1.PodTemplateSpec{ObjectMeta: metav1.ObjectMeta{Labels: a.labels(), Annotations: annotations}, Spec: spec}
 }
 
-// object is what the API server is asked to create.
-func (a *app) object() metav1.Object {
-	meta := metav1.ObjectMeta{Namespace: a.namespace, Name: a.name, Labels: a.labels()}
-	selector := &metav1.LabelSelector{MatchLabels: map[string]string{appLabel: a.name}}
-	apps := func(kind string) metav1.TypeMeta { return metav1.TypeMeta{APIVersion: "apps/v1", Kind: kind} }
-	switch a.kind {
-	case "Pod":
-		return &corev1.Pod{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Pod"}, ObjectMeta: metav1.ObjectMeta{
-			Namespace: a.namespace, Name: a.name, Labels: a.template.Labels, Annotations: a.template.Annotations,
-		}, Spec: a.template.Spec}
-	case "Deployment":
-		return &appsv1.Deployment{TypeMeta: apps(a.kind), ObjectMeta: meta, Spec: appsv1.DeploymentSpec{
-			Replicas: &a.replicas, Selector: selector, Template: a.template,
-		}}
-	case "ReplicaSet":
-		return &appsv1.ReplicaSet{TypeMeta: apps(a.kind), ObjectMeta: meta, Spec: appsv1.ReplicaSetSpec{
-			Replicas: &a.replicas, Selector: selector, Template: a.template,
-		}}
-	case "StatefulSet":
-		return &appsv1.StatefulSet{TypeMeta: apps(a.kind), ObjectMeta: meta, Spec: appsv1.StatefulSetSpec{
-			Replicas: &a.replicas, Selector: selector, Template: a.template, ServiceName: a.name,
-		}}
-	case "DaemonSet":
-		return &appsv1.DaemonSet{TypeMeta: apps(a.kind), ObjectMeta: meta, Spec: appsv1.DaemonSetSpec{Selector: selector, Template: a.template}}
-	case "ReplicationController":
-		return &corev1.ReplicationController{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: a.kind}, ObjectMeta: meta,
-			Spec: corev1.ReplicationControllerSpec{Replicas: &a.replicas, Selector: selector.MatchLabels, Template: &a.template}}
-	case "Job":
-		return &batchv1.Job{TypeMeta: metav1.TypeMeta{APIVersion: "batch/v1", Kind: a.kind}, ObjectMeta: meta, Spec: batchv1.JobSpec{
-			Parallelism: ptr.To(max(a.replicas, 1)), Completions: ptr.To(max(a.replicas, 1)), Template: a.template,
-			BackoffLimit: ptr.To[int32](0), TTLSecondsAfterFinished: a.ttl,
-		}}
-	}
-	panic("unknown kind " + a.kind)
-}
-
-// editApp changes something about a workload.
-func (w *world) editApp(at time.Duration) {
-	a := one(w.dice, w.apps...)
+// edit changes something about the workload.
+func (a *app) edit(w *world, at time.Duration) {
 	later := at + w.moment(500*time.Millisecond, 4*time.Second)
 	bare := a.kind == "Pod"
 	scales := a.kind != "DaemonSet" && a.kind != "Job" && !bare

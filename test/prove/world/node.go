@@ -1,7 +1,6 @@
 package world
 
 import (
-	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,20 +19,6 @@ type node struct {
 	labels map[string]string
 }
 
-func (w *world) inventNodes() {
-	for i := range w.between(2, 4) {
-		n := &node{name: fmt.Sprintf("%s-n%d", w.prefix, i)}
-		n.labels = map[string]string{corev1.LabelHostname: n.name, corev1.LabelOSStable: "linux", SeedLabel: w.prefix, zoneLabel: one(w.dice, "in", "out")}
-		w.nodes = append(w.nodes, n)
-		at := time.Duration(0)
-		if i > 0 && w.chance(25) { // an autoscaler brings it
-			at = w.moment(time.Second, editsTo)
-		}
-		w.create(at, "Node", n.object())
-	}
-	w.inventRealNodes()
-}
-
 func (n *node) object() *corev1.Node {
 	capacity := corev1.ResourceList{
 		corev1.ResourceCPU: resource.MustParse("32"), corev1.ResourceMemory: resource.MustParse("256Gi"), corev1.ResourcePods: resource.MustParse("1000"),
@@ -45,11 +30,10 @@ func (n *node) object() *corev1.Node {
 	}
 }
 
-// editNode changes something about a node.
-func (w *world) editNode(at time.Duration) {
-	n := one(w.dice, w.nodes...)
+// edit changes something about the node.
+func (n *node) edit(w *world, at time.Duration) {
 	if n.real {
-		w.editRealNode(at, n)
+		n.editReal(w, at)
 		return
 	}
 	later := at + w.moment(500*time.Millisecond, 4*time.Second)
@@ -78,4 +62,15 @@ func (w *world) editNode(at time.Duration) {
 		w.add(at, plan.PatchStatus, ready(corev1.ConditionFalse), "Node", n.name)
 		w.add(later, plan.PatchStatus, ready(corev1.ConditionTrue), "Node", n.name)
 	}
+}
+
+// editReal does so with a real node. What its kubelet writes is left to the kubelet.
+func (n *node) editReal(w *world, at time.Duration) {
+	if w.chance(50) {
+		w.patch(at, "Node", "", n.name, object{"spec": object{"unschedulable": true}})
+		w.patch(at+w.moment(500*time.Millisecond, 4*time.Second), "Node", "", n.name, object{"spec": object{"unschedulable": nil}})
+		return
+	}
+	n.labels[zoneLabel] = one(w.dice, "in", "out")
+	w.patch(at, "Node", "", n.name, object{"metadata": object{"labels": object{zoneLabel: n.labels[zoneLabel]}}})
 }
