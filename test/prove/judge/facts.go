@@ -257,3 +257,55 @@ func (f *facts) owner(pod *corev1.Pod) (ownerless bool, found *workload) {
 	}
 	return false, nil
 }
+
+// named is the PodSequence that a pod names, and whether there is one.
+func (f *facts) named(pod *corev1.Pod) (name string, exists bool) {
+	name = pod.Labels[v1alpha1.SequenceLabel]
+	exists = slices.ContainsFunc(f.sequences, func(s sequence) bool {
+		return s.kind == "PodSequence" && s.meta.Namespace == pod.Namespace && s.meta.Name == name
+	})
+	return name, exists
+}
+
+// requires reports whether pods of our scheduler need a sequence in a namespace.
+func (f *facts) requires(namespace string) bool {
+	n := f.namespaces[namespace]
+	return n != nil && n.Annotations[v1alpha1.RequireSequenceAnnotation] == v1alpha1.RequireSequence
+}
+
+// inForce reports whether the namespace of the members allows the sequence.
+func (f *facts) inForce(s *sequence) bool {
+	if s.target == s.meta.Namespace {
+		return true
+	}
+	namespace := f.namespaces[s.target]
+	if namespace == nil {
+		return false
+	}
+	for allowed := range strings.SplitSeq(namespace.Annotations[v1alpha1.AllowSequencesFromAnnotation], ",") {
+		if allowed = strings.TrimSpace(allowed); allowed == "*" || allowed == s.meta.Namespace {
+			return true
+		}
+	}
+	return false
+}
+
+// livesIn reports whether members of a group live in a namespace.
+func (f *facts) livesIn(g *v1alpha1.ClusterPodGroup, name string) bool {
+	if g.NamespaceSelector == nil {
+		return slices.Contains(g.Namespaces, name)
+	}
+	namespace := f.namespaces[name]
+	return namespace != nil && name != "kube-system" && name != "podsequence-system" && selects(g.NamespaceSelector, namespace.Labels)
+}
+
+// groupOf is the group that a pod belongs to, -1 for none.
+func (f *facts) groupOf(s *sequence, pod *corev1.Pod) int {
+	return slices.IndexFunc(s.spec.PodGroups, func(g v1alpha1.ClusterPodGroup) bool {
+		return f.livesIn(&g, pod.Namespace) && (slices.Contains(g.Pods, pod.Name) || selects(g.PodSelector, pod.Labels))
+	})
+}
+
+func (f *facts) group(s *sequence, index int) group {
+	return group{&s.spec.PodGroups[index], f, s, index}
+}

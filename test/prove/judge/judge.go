@@ -55,7 +55,7 @@ func (j *Judge) Settle(ctx context.Context) (Verdict, error) {
 		now := time.Now()
 		changes.note(now, versions, f.versions)
 		versions = f.versions
-		d := f.expect()
+		d := expect(f)
 		if len(d.broken) > 0 {
 			v.Recovery = now.Sub(began)
 		}

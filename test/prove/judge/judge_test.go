@@ -138,7 +138,7 @@ func broken(t *testing.T, things ...thing) []string {
 	api := fake.NewClientBuilder().WithScheme(cluster.Scheme).WithObjects(objects...).Build()
 	f, err := gather(context.Background(), api, label, "w")
 	require.NoError(t, err)
-	return f.expect().broken
+	return expect(f).broken
 }
 
 func TestWhatMustBeSo(t *testing.T) {
