@@ -44,26 +44,6 @@ var hugeJob = attack{
 	},
 }
 
-// completeJob plays the kubelet of the only pod of a Job, and waits until the Job is Complete.
-func (t *testbed) completeJob(ctx context.Context, namespace, name string) error {
-	return t.await(ctx, "Job "+name+" to be complete", func(ctx context.Context) (bool, error) {
-		job, err := t.core.BatchV1().Jobs(namespace).Get(ctx, name, metav1.GetOptions{})
-		if err != nil || job.Status.CompletionTime != nil {
-			return err == nil, err
-		}
-		pods, err := t.core.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
-		if err != nil {
-			return false, err
-		}
-		for i := range pods.Items {
-			if pod := &pods.Items[i]; pod.Spec.NodeName != "" && pod.Status.Phase == corev1.PodPending {
-				return false, t.patchStatus(ctx, namespace, pod.Name, corev1.PodStatus{Phase: corev1.PodSucceeded})
-			}
-		}
-		return false, nil
-	})
-}
-
 // farTimeouts makes the programs set alarms that never come up: sequences of 64 groups with time-outs of 1,000 hours, in either
 // scope, whose current time-out is changed again and again. A program that keeps old alarms keeps what they belong to.
 var farTimeouts = attack{

@@ -55,12 +55,6 @@ type observation struct {
 	programs     map[string]float64
 }
 
-// outcome is what was measured in one scene.
-type outcome struct {
-	scene  scene
-	phases map[string]observation
-}
-
 func (b *bench) log(format string, args ...any) {
 	fmt.Fprintf(b.out, "%6.1fs  %s\n", time.Since(b.began).Seconds(), fmt.Sprintf(format, args...))
 }
@@ -105,7 +99,7 @@ func (b *bench) observe(ctx context.Context, s scene, n *tenant, phase string) (
 		return observation{}, err
 	}
 	n.awaitCalm(ctx)
-	supervisor := n.supervise(ctx, b.log)
+	supervisor := supervise(ctx, n.testbed, b.log)
 	storm, stop := context.WithCancel(ctx)
 	defer stop()
 	stormed := make(chan error, 1)
@@ -117,9 +111,9 @@ func (b *bench) observe(ctx context.Context, s scene, n *tenant, phase string) (
 		}
 		go func() { stormed <- s.storm(storm, h, phase, b.sizes, b.requests) }()
 	}
-	before := n.processorTime()
+	before := usageNow(n.cluster, n.components)
 	measured, err := n.live(ctx, phase, b.applications, s.aims())
-	after := n.processorTime()
+	after := usageNow(n.cluster, n.components)
 	stop()
 	seen := observation{samples: measured, vitals: supervisor.finish()}
 	seen.busy, seen.others = after.busy(before)
@@ -170,4 +164,26 @@ func cut(text string) string {
 		return text[:enough] + "..."
 	}
 	return text
+}
+
+func (b *bench) run(ctx context.Context, scenes []scene) error {
+	var outcomes []outcome
+	var errs []error
+	for _, s := range scenes {
+		o, err := b.play(ctx, s)
+		if err == nil {
+			outcomes = append(outcomes, o)
+			continue
+		}
+		errs = append(errs, err)
+		if ctx.Err() != nil {
+			break // What was measured so far is reported.
+		}
+		b.log("%v", err) // The others are played all the same.
+	}
+	fmt.Fprintln(b.out)
+	if missed := report(b.out, outcomes); missed > 0 {
+		errs = append(errs, fmt.Errorf("%w: %d", errMissed, missed))
+	}
+	return errors.Join(errs...)
 }

@@ -3,19 +3,11 @@ package main
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
-
-// decoyPrefix makes the API group of a decoy of that of one of our kinds.
-const decoyPrefix = "decoys."
-
-// decoyed are our kinds, which have decoys.
-var decoyed = []kind{sequenceKind, coordinationKind, stepsKind}
 
 // createDecoys serves a copy of each of our kinds, with all its rules, in a group that our programs know nothing of. What it takes
 // the API server to check, store and send such objects is the same.
@@ -43,19 +35,4 @@ func (t *testbed) createDecoys(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// group is the API group of a kind, or empty for the core group.
-func (k kind) group() string {
-	group, _, _ := strings.Cut(strings.TrimPrefix(k.api, "/apis/"), "/")
-	return group
-}
-
-// decoy is the kind that stands for it where our programs are not to care: a copy of ours, or the kind itself, which others
-// watch besides us.
-func (k kind) decoy() kind {
-	if slices.Contains(decoyed, k) {
-		k.api = strings.Replace(k.api, "/apis/", "/apis/"+decoyPrefix, 1)
-	}
-	return k
 }

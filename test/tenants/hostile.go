@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -19,18 +20,6 @@ import (
 // hostileAccount is who attacks: a ServiceAccount that is the administrator of its namespaces, and of nothing else. The
 // API server's priority and fairness counts it among the same kind of users as our programs.
 const hostileAccount = "system:serviceaccount:hostile:default"
-
-// kind is where objects are written to.
-type kind struct{ api, plural string }
-
-var (
-	podKind          = kind{"/api/v1", "pods"}
-	deploymentKind   = kind{"/apis/apps/v1", "deployments"}
-	jobKind          = kind{"/apis/batch/v1", "jobs"}
-	sequenceKind     = kind{"/apis/scheduling.example.com/v1alpha1", "podsequences"}
-	coordinationKind = kind{"/apis/apps.containerinfra.nl/v1", "deploymentcoordinations"}
-	stepsKind        = kind{"/apis/batch.example.com/v1alpha1", "sequentialjobs"}
-)
 
 // tally is what the hostile tenant did.
 type tally struct {
@@ -192,4 +181,13 @@ func (b *books) sum() tally {
 	b.lock.Lock()
 	defer b.lock.Unlock()
 	return b.tally
+}
+
+// encode is the JSON of what is known to have one.
+func encode(object any) []byte {
+	content, err := json.Marshal(object)
+	if err != nil {
+		panic(err)
+	}
+	return content
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"os"
 	"strconv"
@@ -11,31 +10,6 @@ import (
 
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
-
-const (
-	// calm is how many processors the cluster may keep busy before a phase begins, on average over a second.
-	calm = 0.25
-	// calmTimeout is how long the cluster may take to calm down.
-	calmTimeout = 20 * time.Second
-)
-
-// awaitCalm returns when the cluster has done what came before, but it does not insist.
-func (t *testbed) awaitCalm(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, calmTimeout)
-	defer cancel()
-	for before := t.processorTime(); ; {
-		select {
-		case <-time.After(time.Second):
-		case <-ctx.Done():
-			return
-		}
-		now := t.processorTime()
-		if all, others := now.busy(before); all-others < calm {
-			return
-		}
-		before = now
-	}
-}
 
 // ticksPerSecond is the unit of the kernel's accounts of processor time, the same on all architectures.
 const ticksPerSecond = 100
@@ -48,8 +22,8 @@ type usage struct {
 	ours map[int]time.Duration
 }
 
-// processorTime is zero where the kernel does not tell.
-func (t *testbed) processorTime() usage {
+// usageNow is that of the benchmark and of these components of its cluster. It is zero where the kernel does not tell.
+func usageNow(cluster *controlplane.Cluster, components []string) usage {
 	u := usage{at: time.Now(), ours: map[int]time.Duration{os.Getpid(): processTime(os.Getpid())}}
 	content, err := os.ReadFile("/proc/stat")
 	if err != nil {
@@ -63,8 +37,8 @@ func (t *testbed) processorTime() usage {
 			u.all += ticks(fields[i])
 		}
 	}
-	for _, name := range t.components {
-		if pid, err := t.cluster.PID(name); err == nil {
+	for _, name := range components {
+		if pid, err := cluster.PID(name); err == nil {
 			u.ours[pid] = processTime(pid)
 		}
 	}

@@ -85,28 +85,6 @@ func run(ctx context.Context, args []string) error {
 	return b.run(ctx, scenes)
 }
 
-func (b *bench) run(ctx context.Context, scenes []scene) error {
-	var outcomes []outcome
-	var errs []error
-	for _, s := range scenes {
-		o, err := b.play(ctx, s)
-		if err == nil {
-			outcomes = append(outcomes, o)
-			continue
-		}
-		errs = append(errs, err)
-		if ctx.Err() != nil {
-			break // What was measured so far is reported.
-		}
-		b.log("%v", err) // The others are played all the same.
-	}
-	fmt.Fprintln(b.out)
-	if missed := report(b.out, outcomes); missed > 0 {
-		errs = append(errs, fmt.Errorf("%w: %d", errMissed, missed))
-	}
-	return errors.Join(errs...)
-}
-
 // limitMemory bounds what each process that is started from now on may allocate. A program that asks for all memory there
 // is then ends, as it would in a container, and leaves the machine to the others.
 func limitMemory(bytes int64) error {

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
@@ -48,21 +49,21 @@ type monitor string
 // scrapeTimeout is how long a program may take to tell its metrics.
 const scrapeTimeout = 10 * time.Second
 
-func (t *testbed) newMonitor(ctx context.Context) (monitor, error) {
+func newMonitor(ctx context.Context, api client.Client) (monitor, error) {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: metav1.NamespaceDefault, Name: "bench-monitor"}}
 	binding := &rbacv1.ClusterRoleBinding{
 		ObjectMeta: metav1.ObjectMeta{Name: account.Name},
 		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: "system:monitoring"},
 		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: account.Namespace, Name: account.Name}},
 	}
-	if err := t.api.Create(ctx, account); err != nil {
+	if err := api.Create(ctx, account); err != nil {
 		return "", fmt.Errorf("create account for metrics: %w", err)
 	}
-	if err := t.api.Create(ctx, binding); err != nil {
+	if err := api.Create(ctx, binding); err != nil {
 		return "", fmt.Errorf("grant metrics: %w", err)
 	}
 	request := &authenticationv1.TokenRequest{}
-	if err := t.api.SubResource("token").Create(ctx, account, request); err != nil {
+	if err := api.SubResource("token").Create(ctx, account, request); err != nil {
 		return "", fmt.Errorf("request token for metrics: %w", err)
 	}
 	return monitor(request.Status.Token), nil

@@ -45,7 +45,7 @@ type programWatch struct {
 }
 
 // supervise begins to look after our programs.
-func (t *testbed) supervise(ctx context.Context, log func(string, ...any)) *supervisor {
+func supervise(ctx context.Context, t *testbed, log func(string, ...any)) *supervisor {
 	ctx, cancel := context.WithCancel(ctx)
 	s := &supervisor{testbed: t, log: log, watches: map[string]*programWatch{}, stop: cancel}
 	for _, name := range programs {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -15,6 +16,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -30,6 +32,10 @@ const (
 	pollEvery = 100 * time.Millisecond
 	// manyAtATime is how many requests the benchmark makes at a time where it measures nothing.
 	manyAtATime = 8
+	// calm is how many processors the cluster may keep busy before a phase begins, on average over a second.
+	calm = 0.25
+	// calmTimeout is how long the cluster may take to calm down.
+	calmTimeout = 20 * time.Second
 )
 
 // noNodeCare keeps the cluster from writing to its nodes, which takes long if there are many and tells nothing about us.
@@ -77,7 +83,7 @@ func startTestbed(ctx context.Context, nodes int, quota bool) (_ *testbed, err e
 	if t.api, err = client.New(t.cluster.Config(), client.Options{Scheme: cluster.Scheme}); err != nil {
 		return nil, fmt.Errorf("make client: %w", err)
 	}
-	if t.monitor, err = t.newMonitor(ctx); err != nil {
+	if t.monitor, err = newMonitor(ctx, t.api); err != nil {
 		return nil, err
 	}
 	if err = t.createDecoys(ctx); err != nil {
@@ -180,6 +186,57 @@ func (t *testbed) await(ctx context.Context, what string, happened wait.Conditio
 		return fmt.Errorf("wait for %s: %w", what, err)
 	}
 	return nil
+}
+
+// patchStatus writes what a kubelet would.
+func (t *testbed) patchStatus(ctx context.Context, namespace, pod string, status corev1.PodStatus) error {
+	patch, err := json.Marshal(map[string]any{"status": status})
+	if err != nil {
+		return fmt.Errorf("encode status of pod %s: %w", pod, err)
+	}
+	_, err = t.core.CoreV1().Pods(namespace).Patch(ctx, pod, types.StrategicMergePatchType, patch, metav1.PatchOptions{}, "status")
+	if err != nil {
+		return fmt.Errorf("write status of pod %s: %w", pod, err)
+	}
+	return nil
+}
+
+// completeJob plays the kubelet of the only pod of a Job, and waits until the Job is Complete.
+func (t *testbed) completeJob(ctx context.Context, namespace, name string) error {
+	return t.await(ctx, "Job "+name+" to be complete", func(ctx context.Context) (bool, error) {
+		job, err := t.core.BatchV1().Jobs(namespace).Get(ctx, name, metav1.GetOptions{})
+		if err != nil || job.Status.CompletionTime != nil {
+			return err == nil, err
+		}
+		pods, err := t.core.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			return false, err
+		}
+		for i := range pods.Items {
+			if pod := &pods.Items[i]; pod.Spec.NodeName != "" && pod.Status.Phase == corev1.PodPending {
+				return false, t.patchStatus(ctx, namespace, pod.Name, corev1.PodStatus{Phase: corev1.PodSucceeded})
+			}
+		}
+		return false, nil
+	})
+}
+
+// awaitCalm returns when the cluster has done what came before, but it does not insist.
+func (t *testbed) awaitCalm(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, calmTimeout)
+	defer cancel()
+	for before := usageNow(t.cluster, t.components); ; {
+		select {
+		case <-time.After(time.Second):
+		case <-ctx.Done():
+			return
+		}
+		now := usageNow(t.cluster, t.components)
+		if all, others := now.busy(before); all-others < calm {
+			return
+		}
+		before = now
+	}
 }
 
 // eachAtOnce does something so many times, some at a time.

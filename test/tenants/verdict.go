@@ -17,6 +17,12 @@ const (
 	bytesPerByte = 10
 )
 
+// outcome is what was measured in one scene.
+type outcome struct {
+	scene  scene
+	phases map[string]observation
+}
+
 // latency is what is said of one measure of one scene.
 type latency struct {
 	measure    measure
