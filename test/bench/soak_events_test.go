@@ -187,7 +187,7 @@ func (s *soak) hasRolledOut(ctx context.Context, namespace string) (bool, error)
 func (s *soak) reboot(ctx context.Context, number int) error {
 	node := s.storageNodes[number%len(s.storageNodes)]
 	err := retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		return s.RebootSimulated(ctx, node, fmt.Sprintf("boot %d", number))
+		return cluster.RebootSimulated(ctx, s.API, node, fmt.Sprintf("boot %d", number))
 	})
 	if err != nil {
 		return err

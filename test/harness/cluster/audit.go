@@ -10,7 +10,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/stretchr/testify/require"
 	auditv1 "k8s.io/apiserver/pkg/apis/audit/v1"
 )
 
@@ -42,14 +41,9 @@ func (r *Request) IsAnswered() bool { return r.Stage == auditv1.StageResponseCom
 // IsRead reports whether the request changes nothing.
 func (r *Request) IsRead() bool { return r.Verb == "get" || r.Verb == "list" || r.Verb == "watch" }
 
-// ReadAuditLog goes through all requests of our programs that the audit log of the cluster has so far.
-func (c *Cluster) ReadAuditLog(see func(*Request)) error {
-	return c.ReadAudit(ours, see)
-}
-
-// ReadAudit goes through everybody's requests so far of which the audit log has this text. To decode the others would take long.
-func (c *Cluster) ReadAudit(text string, see func(*Request)) error {
-	file, err := os.Open(c.AuditLog())
+// readAudit goes through the requests of which the audit log at a path has this text. To decode the others would take long.
+func readAudit(log, text string, see func(*Request)) error {
+	file, err := os.Open(log)
 	if err != nil {
 		return fmt.Errorf("open audit log: %w", err)
 	}
@@ -75,16 +69,4 @@ func (c *Cluster) ReadAudit(text string, see func(*Request)) error {
 		}
 		see(r)
 	}
-}
-
-// Audited goes through all requests of our programs that the audit log of the story's cluster has so far.
-func (s *Story) Audited(see func(*Request)) {
-	s.Helper()
-	require.NoError(s, s.Cluster.ReadAuditLog(see))
-}
-
-// AuditedHere goes through everybody's requests about the story's namespace so far.
-func (s *Story) AuditedHere(see func(*Request)) {
-	s.Helper()
-	require.NoError(s, s.Cluster.ReadAudit(s.Namespace, see))
 }

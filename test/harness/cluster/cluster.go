@@ -4,54 +4,33 @@ package cluster
 
 import (
 	"context"
+	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
+	"io"
+	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"sync"
+	"strconv"
+	"strings"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
-	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
-	"k8s.io/klog/v2"
+	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/log"
-	coscheduling "sigs.k8s.io/scheduler-plugins/apis/scheduling/v1alpha1"
 
-	appsapi "example.com/podsequence/apis/apps/v1"
-	batchapi "example.com/podsequence/apis/batch/v1alpha1"
-	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/tools/sandbox/childprocess"
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // startPatience is how long a cluster may take to start on a loaded machine.
 const startPatience = 5 * time.Minute
-
-// maxOwnClusters is how many clusters of single tests run at a time on this machine: each takes half a gigabyte, two processors for
-// seconds while it starts, and a twentieth of one while nothing happens.
-const maxOwnClusters = 2
-
-// Scheme knows all kinds that tests use.
-var Scheme = newScheme()
-
-func newScheme() *runtime.Scheme {
-	log.SetLogger(klog.Background()) // of controller-runtime's client, which complains at length without one
-	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{
-		clientgoscheme.AddToScheme, apiextensionsv1.AddToScheme, coscheduling.AddToScheme,
-		v1alpha1.AddToScheme, batchapi.AddToScheme, appsapi.AddToScheme,
-	} {
-		utilruntime.Must(add(scheme))
-	}
-	return scheme
-}
 
 // Cluster is a cluster that tests use.
 type Cluster struct {
@@ -66,8 +45,7 @@ type Cluster struct {
 
 	atStop []func() error
 
-	monitorLock  sync.Mutex
-	monitorToken string // of somebody who may read metrics
+	monitor monitor
 }
 
 // Start starts a cluster in a directory of its own. It has four nodes unless the options say otherwise, and pods without a readiness
@@ -105,52 +83,6 @@ func Start(ctx context.Context, options controlplane.Options) (*Cluster, error) 
 	return c, nil
 }
 
-// collectSeldom makes all programs that tests start collect garbage less often: memory is plenty, processors are few. Benchmarks
-// keep the default, because they measure what users get.
-func collectSeldom() error {
-	bench := flag.Lookup("test.bench")
-	if bench == nil || bench.Value.String() != "" || os.Getenv("GOGC") != "" {
-		return nil
-	}
-	return os.Setenv("GOGC", "400")
-}
-
-// claimStart waits until no other test, in whichever process, starts a cluster. Several at a time would take longer each, and
-// on a slow machine too long.
-func claimStart() (release func(), err error) {
-	return lock("start", 0)
-}
-
-// claimOwn waits until fewer than maxOwnClusters tests, in whichever processes, have a cluster for themselves.
-func claimOwn(ctx context.Context) (release func(), err error) {
-	for {
-		for i := range maxOwnClusters {
-			release, err := lock(fmt.Sprintf("own-%d", i), syscall.LOCK_NB)
-			if !errors.Is(err, syscall.EWOULDBLOCK) {
-				return release, err
-			}
-		}
-		select {
-		case <-ctx.Done():
-			return nil, context.Cause(ctx)
-		case <-time.After(longestPause):
-		}
-	}
-}
-
-// lock takes a lock that all processes of this user share. It ends with the process, at the latest.
-func lock(name string, how int) (release func(), err error) {
-	path := filepath.Join(os.TempDir(), fmt.Sprintf("podsequence-test-%s-%d.lock", name, os.Getuid()))
-	file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("open lock: %w", err)
-	}
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|how); err != nil {
-		return nil, errors.Join(fmt.Errorf("take lock: %w", err), file.Close())
-	}
-	return func() { _ = file.Close() }, nil // which gives it back
-}
-
 // AtStop registers a function that runs before the cluster stops. The one that was added last runs first.
 func (c *Cluster) AtStop(do func() error) { c.atStop = append(c.atStop, do) }
 
@@ -166,6 +98,168 @@ func (c *Cluster) StopAndClean(clean bool) error {
 	}
 	fmt.Fprintln(os.Stderr, "the logs of all components are in", filepath.Join(c.Dir, "logs"))
 	return err
+}
+
+// path is a directory to put on the PATH, with a kubectl of the cluster's administrator.
+func (c *Cluster) path() string { return filepath.Join(c.Dir, "path") }
+
+func (c *Cluster) writeKubectl() error {
+	bin, err := controlplane.FindBin()
+	if err != nil {
+		return err
+	}
+	if err := os.MkdirAll(c.path(), 0o700); err != nil {
+		return fmt.Errorf("make directory of kubectl: %w", err)
+	}
+	script := fmt.Sprintf("#!/bin/sh\nexec '%s' --dir '%s' kubectl -- \"$@\"\n", filepath.Join(bin, "sandbox"), c.Dir)
+	if err := os.WriteFile(filepath.Join(c.path(), "kubectl"), []byte(script), 0o700); err != nil {
+		return fmt.Errorf("write kubectl: %w", err)
+	}
+	return nil
+}
+
+// Shell runs a command as a person would paste it who is the cluster's administrator.
+func (c *Cluster) Shell(t testing.TB, command string) (output string, err error) {
+	t.Helper()
+	shell := exec.CommandContext(t.Context(), "bash", "-o", "pipefail", "-c", command)
+	shell.Env = append(os.Environ(), "PATH="+c.path()+":"+os.Getenv("PATH"), "KUBECONFIG="+c.Kubeconfig())
+	text, err := shell.CombinedOutput()
+	return string(text), err
+}
+
+// MustShell is Shell of what must succeed.
+func (c *Cluster) MustShell(t testing.TB, command string) {
+	t.Helper()
+	output, err := c.Shell(t, command)
+	require.NoError(t, err, "%s\n%s", command, output)
+}
+
+// Metric is the sum of a component's samples that begin so.
+func (c *Cluster) Metric(t testing.TB, component, prefix string) float64 {
+	t.Helper()
+	sum := 0.0
+	for line := range strings.Lines(c.Metrics(t, component)) {
+		if strings.HasPrefix(line, prefix) {
+			fields := strings.Fields(line)
+			value, err := strconv.ParseFloat(fields[len(fields)-1], 64)
+			require.NoError(t, err)
+			sum += value
+		}
+	}
+	return sum
+}
+
+// Metrics is what a component serves as its metrics to somebody who may read them and nothing else.
+func (c *Cluster) Metrics(t testing.TB, component string) string {
+	t.Helper()
+	// Our controller has a certificate that it signed itself.
+	return c.fetch(t, component, "/metrics", &http.Client{Transport: &bearer{c.monitor.token(t, c.API), &http.Transport{
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true}, DisableKeepAlives: true,
+	}}})
+}
+
+// Fetch is what a component serves to the administrator.
+func (c *Cluster) Fetch(t testing.TB, component, path string) string {
+	t.Helper()
+	administrator, err := rest.HTTPClientFor(c.Config())
+	require.NoError(t, err)
+	return c.fetch(t, component, path, administrator)
+}
+
+func (c *Cluster) fetch(t testing.TB, component, path string, client *http.Client) string {
+	t.Helper()
+	url, err := c.URL(component)
+	require.NoError(t, err)
+	var response *http.Response
+	// A program that has just started may not listen yet.
+	Await(t, component+" to listen at "+url, func() bool {
+		response, err = client.Get(url + path)
+		if errors.Is(err, syscall.ECONNREFUSED) {
+			return false
+		}
+		require.NoError(t, err)
+		return true
+	})
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(response.Body)
+	require.NoError(t, err)
+	require.Equal(t, http.StatusOK, response.StatusCode, "%s%s: %s", url, path, body)
+	return string(body)
+}
+
+// Run runs one of our programs until the test ends, or kills it. It ends with this process at the latest.
+func (c *Cluster) Run(t testing.TB, program string, args ...string) *Program {
+	t.Helper()
+	bin, err := controlplane.FindBin()
+	require.NoError(t, err)
+	log, err := os.CreateTemp(filepath.Dir(c.Log(program)), program+"-*.log")
+	require.NoError(t, err)
+	command := exec.Command(filepath.Join(bin, program), args...)
+	command.Stdout, command.Stderr = log, log
+	command.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+	require.NoError(t, childprocess.Start(command))
+	require.NoError(t, log.Close())
+	t.Cleanup(func() {
+		_ = command.Process.Kill()
+		_ = command.Wait() // it was killed
+	})
+	return &Program{Cmd: command, Log: log.Name()}
+}
+
+// RunInstance runs another instance of one of our programs, with the arguments of the cluster's own but ports of its own. change, if it is
+// not nil, may change the arguments.
+func (c *Cluster) RunInstance(t testing.TB, program string, change func(args []string) []string) *Program {
+	t.Helper()
+	args := c.Args(t, program)
+	for i, arg := range args {
+		name, value, _ := strings.Cut(arg, "=")
+		port, address := FreeAddress(t)
+		switch {
+		case name == "--secure-port":
+			args[i] = name + "=" + strconv.Itoa(port)
+		case strings.HasSuffix(name, "-bind-address") && value != "127.0.0.1":
+			args[i] = name + "=" + address
+		}
+	}
+	if change != nil {
+		args = change(args)
+	}
+	return c.Run(t, program, args...)
+}
+
+// Args are the arguments with which the cluster runs a component.
+func (c *Cluster) Args(t testing.TB, component string) []string {
+	t.Helper()
+	content, err := os.ReadFile(filepath.Join(c.Dir, "state", "processes", component+".json"))
+	require.NoError(t, err)
+	var record struct{ Args []string }
+	require.NoError(t, json.Unmarshal(content, &record))
+	return record.Args
+}
+
+// ConfigFile is the path of a file of a component's configuration.
+func (c *Cluster) ConfigFile(name string) string {
+	return filepath.Join(c.Dir, "state", "config", name)
+}
+
+// ReadAuditLog goes through all requests of our programs that the audit log of the cluster has so far.
+func (c *Cluster) ReadAuditLog(see func(*Request)) error {
+	return c.ReadAudit(ours, see)
+}
+
+// ReadAudit goes through everybody's requests so far of which the audit log has this text. To decode the others would take long.
+func (c *Cluster) ReadAudit(text string, see func(*Request)) error {
+	return readAudit(c.AuditLog(), text, see)
+}
+
+// collectSeldom makes all programs that tests start collect garbage less often: memory is plenty, processors are few. Benchmarks
+// keep the default, because they measure what users get.
+func collectSeldom() error {
+	bench := flag.Lookup("test.bench")
+	if bench == nil || bench.Value.String() != "" || os.Getenv("GOGC") != "" {
+		return nil
+	}
+	return os.Setenv("GOGC", "400")
 }
 
 // Own starts a cluster that one test has for itself. It waits until few others run.

@@ -17,16 +17,16 @@ const bootReportsPods = time.Second
 // RebootSimulated writes what the kubelet of a simulated node reports after a boot: the boot first, and then that all containers have
 // ended, and that pods which it rejected before were scheduled just now. KWOK restarts containers. It returns a conflict if somebody
 // else writes the node or a pod meanwhile, and may be called again.
-func (c *Cluster) RebootSimulated(ctx context.Context, name, bootID string) error {
+func RebootSimulated(ctx context.Context, api client.Client, name, bootID string) error {
 	node := &corev1.Node{}
-	if err := c.API.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
+	if err := api.Get(ctx, client.ObjectKey{Name: name}, node); err != nil {
 		return fmt.Errorf("reboot node: %w", err)
 	}
 	node.Status.NodeInfo.BootID = bootID
 	for i := range node.Status.Conditions {
 		node.Status.Conditions[i].LastHeartbeatTime = metav1.Now()
 	}
-	if err := c.API.Status().Update(ctx, node); err != nil {
+	if err := api.Status().Update(ctx, node); err != nil {
 		return fmt.Errorf("report boot: %w", err)
 	}
 	select {
@@ -35,7 +35,7 @@ func (c *Cluster) RebootSimulated(ctx context.Context, name, bootID string) erro
 		return ctx.Err()
 	}
 	var pods corev1.PodList
-	if err := c.API.List(ctx, &pods, client.MatchingFields{"spec.nodeName": name}); err != nil {
+	if err := api.List(ctx, &pods, client.MatchingFields{"spec.nodeName": name}); err != nil {
 		return fmt.Errorf("list pods of node: %w", err)
 	}
 	var errs []error
@@ -52,7 +52,7 @@ func (c *Cluster) RebootSimulated(ctx context.Context, name, bootID string) erro
 		default:
 			continue
 		}
-		errs = append(errs, client.IgnoreNotFound(c.API.Status().Update(ctx, pod)))
+		errs = append(errs, client.IgnoreNotFound(api.Status().Update(ctx, pod)))
 	}
 	return errors.Join(errs...)
 }

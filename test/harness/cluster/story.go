@@ -1,8 +1,13 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
@@ -11,15 +16,28 @@ import (
 
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+	authenticationv1 "k8s.io/api/authentication/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
+	rbacv1 "k8s.io/api/rbac/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/yaml"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 	"k8s.io/client-go/util/retry"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"example.com/podsequence/manifests"
 	"example.com/podsequence/tools/sandbox/controlplane"
+	"example.com/podsequence/tools/sandbox/retrywatch"
 )
 
 // Annotations that tell the simulated kubelets what becomes of a pod, see tools/sandbox/controlplane/stages.
@@ -201,6 +219,151 @@ func (s *Story) WhileControllerDown(happens func()) {
 	s.WhileDown(controlplane.PodSequenceController, happens)
 }
 
+// Audited goes through all requests of our programs that the audit log of the story's cluster has so far.
+func (s *Story) Audited(see func(*Request)) {
+	s.Helper()
+	require.NoError(s, s.Cluster.ReadAuditLog(see))
+}
+
+// AuditedHere goes through everybody's requests about the story's namespace so far.
+func (s *Story) AuditedHere(see func(*Request)) {
+	s.Helper()
+	require.NoError(s, s.Cluster.ReadAudit(s.Namespace, see))
+}
+
+// AllowAnything makes the API server accept any object of the kind that the definition defines, until restore is called. restore
+// returns when the rules are back and refuse an object that they ought to refuse. What is created right after AllowAnything may
+// still be refused for a moment, see AwaitCreated.
+func (s *Story) AllowAnything(definition string, refused client.Object) (restore func()) {
+	s.Helper()
+	replace := func(with *apiextensionsv1.CustomResourceValidation) (before *apiextensionsv1.CustomResourceValidation) {
+		found := &apiextensionsv1.CustomResourceDefinition{ObjectMeta: metav1.ObjectMeta{Name: definition}}
+		Change(s, found, func(d *apiextensionsv1.CustomResourceDefinition) {
+			before, d.Spec.Versions[0].Schema = d.Spec.Versions[0].Schema, with
+		})
+		return before
+	}
+	schema := replace(&apiextensionsv1.CustomResourceValidation{
+		OpenAPIV3Schema: &apiextensionsv1.JSONSchemaProps{Type: "object", XPreserveUnknownFields: ptr.To(true)},
+	})
+	return func() {
+		s.Helper()
+		replace(schema)
+		s.Await("the rules to be back", func() bool {
+			return s.API.Create(s.Ctx, refused.DeepCopyObject().(client.Object), client.DryRunAll) != nil
+		})
+	}
+}
+
+// Watch fills the list with the objects of its kind in the story's namespace, and returns all later changes of them.
+func (s *Story) Watch(ctx context.Context, list client.ObjectList) watch.Interface {
+	s.Helper()
+	changes, err := retrywatch.Start(ctx, s.API, list, client.InNamespace(s.Namespace))
+	require.NoError(s, err)
+	return changes
+}
+
+// Sample returns the objects of a sample, for the namespace of the story.
+func (s *Story) Sample(file string) []*unstructured.Unstructured {
+	s.Helper()
+	content, err := manifests.FS.ReadFile("samples/" + file)
+	require.NoError(s, err)
+	var objects []*unstructured.Unstructured
+	decoder := yaml.NewYAMLToJSONDecoder(bytes.NewReader(content))
+	for {
+		var raw json.RawMessage
+		if err := decoder.Decode(&raw); errors.Is(err, io.EOF) {
+			return objects
+		} else {
+			require.NoError(s, err)
+		}
+		object := &unstructured.Unstructured{}
+		require.NoError(s, object.UnmarshalJSON(raw))
+		object.SetNamespace(s.Namespace)
+		objects = append(objects, object)
+	}
+}
+
+// CreateSample creates what a sample has, after a change to each object. The API server must know every field.
+func (s *Story) CreateSample(file string, change func(*unstructured.Unstructured)) {
+	s.Helper()
+	strict := client.WithFieldValidation(s.API, metav1.FieldValidationStrict)
+	for _, object := range s.Sample(file) {
+		change(object)
+		require.NoError(s, strict.Create(s.Ctx, object), "create %s of %s", object.GetKind(), file)
+	}
+}
+
+// Person makes somebody who has the role. A story has one.
+func (s *Story) Person(role string) *Person {
+	s.Helper()
+	p := &Person{Story: s, User: "system:serviceaccount:" + s.Namespace + ":person", Kubeconfig: filepath.Join(s.TempDir(), "kubeconfig")}
+	account := &corev1.ServiceAccount{ObjectMeta: s.Meta("person")}
+	s.Create(account, &rbacv1.RoleBinding{
+		ObjectMeta: s.Meta("person"),
+		RoleRef:    rbacv1.RoleRef{APIGroup: rbacv1.GroupName, Kind: "ClusterRole", Name: role},
+		Subjects:   []rbacv1.Subject{{Kind: rbacv1.ServiceAccountKind, Namespace: s.Namespace, Name: account.Name}},
+	})
+	request := &authenticationv1.TokenRequest{}
+	require.NoError(s, s.API.SubResource("token").Create(s.Ctx, account, request))
+	config := s.Cluster.Config()
+	require.NoError(s, clientcmd.WriteToFile(clientcmdapi.Config{
+		Clusters:       map[string]*clientcmdapi.Cluster{"c": {Server: config.Host, CertificateAuthorityData: config.CAData, CertificateAuthority: config.CAFile}},
+		AuthInfos:      map[string]*clientcmdapi.AuthInfo{"u": {Token: request.Status.Token}},
+		Contexts:       map[string]*clientcmdapi.Context{"x": {Cluster: "c", AuthInfo: "u", Namespace: s.Namespace}},
+		CurrentContext: "x",
+	}, p.Kubeconfig))
+	return p
+}
+
+// BackUp reads the namespace as a backup tool does.
+func (s *Story) BackUp() Backup {
+	s.Helper()
+	backup := Backup{}
+	for _, each := range backedUp {
+		list := &unstructured.UnstructuredList{}
+		list.SetGroupVersionKind(each.kind)
+		require.NoError(s, s.API.List(s.Ctx, list, client.InNamespace(s.Namespace)))
+		backup[each.resource] = list.Items
+	}
+	return backup
+}
+
+// Row asks the API server for the row of an object, as kubectl get does.
+func (s *Story) Row(object client.Object) Row {
+	s.Helper()
+	kind, err := apiutil.GVKForObject(object, Scheme)
+	require.NoError(s, err)
+	mapping, err := s.API.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version)
+	require.NoError(s, err)
+	path := "/apis/" + kind.GroupVersion().String()
+	if object.GetNamespace() != "" {
+		path += "/namespaces/" + object.GetNamespace()
+	}
+	config := s.Cluster.Config()
+	web, err := rest.HTTPClientFor(config)
+	require.NoError(s, err)
+	defer web.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(s.Ctx, http.MethodGet, config.Host+path+"/"+mapping.Resource.Resource+"/"+object.GetName(), nil)
+	require.NoError(s, err)
+	request.Header.Set("Accept", "application/json;as=Table;v=v1;g=meta.k8s.io")
+	response, err := web.Do(request)
+	require.NoError(s, err)
+	defer func() { _ = response.Body.Close() }()
+	require.Equal(s, http.StatusOK, response.StatusCode)
+	var table metav1.Table
+	require.NoError(s, json.NewDecoder(response.Body).Decode(&table))
+	require.Len(s, table.Rows, 1)
+	return newRow(&table)
+}
+
+// Restore creates the objects of a backup in the namespace as Velero does: with new UIDs, without owners, and without status. It leaves out
+// pods and Jobs that have ended, and objects that exist.
+func (s *Story) Restore(backup Backup, how Restore) {
+	s.Helper()
+	restoration{s, how}.run(backup)
+}
+
 // IsReady reports whether a pod is ready.
 func IsReady(p *corev1.Pod) bool {
 	return slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
@@ -215,3 +378,6 @@ func IsHeld(p *corev1.Pod) bool {
 			c.Reason == corev1.PodReasonSchedulingGated && strings.HasPrefix(c.Message, "waiting for group")
 	})
 }
+
+// Unchanged leaves an object of a sample as it is.
+func Unchanged(*unstructured.Unstructured) {}

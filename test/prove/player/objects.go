@@ -19,6 +19,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"example.com/podsequence/apis/scheduling/v1alpha1"
+	"example.com/podsequence/test/harness/cluster"
 	"example.com/podsequence/test/prove/plan"
 )
 
@@ -85,7 +86,7 @@ func (p *Player) try(ctx context.Context, step plan.Step) error {
 	case plan.Create:
 		return p.create(ctx, step)
 	case plan.Reboot:
-		return p.Site.RebootSimulated(ctx, step.Args[0], "at "+step.At.String())
+		return cluster.RebootSimulated(ctx, p.Site.API, step.Args[0], "at "+step.At.String())
 	}
 	policy := metav1.DeletePropagationBackground
 	if step.Verb == plan.DeleteAs {

@@ -42,19 +42,6 @@ const (
 // Backup holds the objects of a namespace by resource, as the API server returned them.
 type Backup map[string][]unstructured.Unstructured
 
-// BackUp reads the namespace as a backup tool does.
-func (s *Story) BackUp() Backup {
-	s.Helper()
-	backup := Backup{}
-	for _, each := range backedUp {
-		list := &unstructured.UnstructuredList{}
-		list.SetGroupVersionKind(each.kind)
-		require.NoError(s, s.API.List(s.Ctx, list, client.InNamespace(s.Namespace)))
-		backup[each.resource] = list.Items
-	}
-	return backup
-}
-
 // Restore says how a backup is restored.
 type Restore struct {
 	// First are resources that are restored before pods.
@@ -69,61 +56,65 @@ type Restore struct {
 	Before map[string]func()
 }
 
-// Restore creates the objects of a backup in the namespace as Velero does: with new UIDs, without owners, and without status. It leaves out
-// pods and Jobs that have ended, and objects that exist.
-func (s *Story) Restore(backup Backup, how Restore) {
-	s.Helper()
-	resources := slices.Clone(how.First)
+// restoration is a backup being restored.
+type restoration struct {
+	*Story
+	how Restore
+}
+
+func (r restoration) run(backup Backup) {
+	r.Helper()
+	resources := slices.Clone(r.how.First)
 	for _, each := range backedUp {
-		if !slices.Contains(how.First, each.resource) {
+		if !slices.Contains(r.how.First, each.resource) {
 			resources = append(resources, each.resource)
 		}
 	}
 	for _, resource := range resources {
-		if before := how.Before[resource]; before != nil {
+		if before := r.how.Before[resource]; before != nil {
 			before()
 		}
 		if resource == "replicasets.apps" {
-			s.awaitPodsSeen()
+			r.awaitPodsSeen()
 		}
 		for _, item := range backup[resource] {
 			if hasEnded(resource, &item) {
 				continue
 			}
-			object, status := s.asNew(resource, &item, how), item.Object["status"]
-			err := s.API.Create(s.Ctx, object)
+			object, status := r.asNew(resource, &item), item.Object["status"]
+			err := r.API.Create(r.Ctx, object)
 			if apierrors.IsAlreadyExists(err) {
 				continue
 			}
-			require.NoError(s, err, "restore %s %s", resource, object.GetName())
-			if slices.Contains(how.WithStatus, resource) {
-				s.restoreStatus(object, status)
+			require.NoError(r, err, "restore %s %s", resource, object.GetName())
+			if slices.Contains(r.how.WithStatus, resource) {
+				r.restoreStatus(object, status)
 			}
 		}
 	}
 }
 
 // awaitPodsSeen waits until the controllers of workloads have seen all pods so far. They would create pods beside those that were restored.
-func (s *Story) awaitPodsSeen() {
-	s.Helper()
+func (r restoration) awaitPodsSeen() {
+	r.Helper()
 	labels := map[string]string{"seen": "by-controllers"}
 	pod := corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Labels: labels},
 		Spec:       corev1.PodSpec{SchedulerName: "nobody", Containers: []corev1.Container{{Name: "main", Image: "registry.example.com/app:1"}}},
 	}
-	last := &corev1.Pod{ObjectMeta: s.Meta("last-of-restored"), Spec: pod.Spec}
+	last := &corev1.Pod{ObjectMeta: r.Meta("last-of-restored"), Spec: pod.Spec}
 	last.Labels = labels
-	adopts := &appsv1.ReplicaSet{ObjectMeta: s.Meta("adopts-last-of-restored"), Spec: appsv1.ReplicaSetSpec{
+	adopts := &appsv1.ReplicaSet{ObjectMeta: r.Meta("adopts-last-of-restored"), Spec: appsv1.ReplicaSetSpec{
 		Selector: &metav1.LabelSelector{MatchLabels: labels}, Template: pod,
 	}}
-	s.Create(last, adopts)
-	s.Await("the last of the restored pods to be adopted", func() bool {
-		err := s.API.Get(s.Ctx, client.ObjectKeyFromObject(last), last)
+	r.Create(last, adopts)
+	r.Await("the last of the restored pods to be adopted", func() bool {
+		err := r.API.Get(r.Ctx, client.ObjectKeyFromObject(last), last)
 		return apierrors.IsNotFound(err) || err == nil && metav1.GetControllerOf(last) != nil // one too many is deleted
 	})
-	require.NoError(s, s.API.Delete(s.Ctx, adopts, client.PropagationPolicy(metav1.DeletePropagationForeground)))
-	s.AwaitGone(adopts)
-	s.AwaitGone(last)
+	require.NoError(r, r.API.Delete(r.Ctx, adopts, client.PropagationPolicy(metav1.DeletePropagationForeground)))
+	r.AwaitGone(adopts)
+	r.AwaitGone(last)
 }
 
 // hasEnded reports whether Velero leaves an object out for that reason.
@@ -140,7 +131,7 @@ func hasEnded(resource string, object *unstructured.Unstructured) bool {
 }
 
 // asNew returns what is created in place of an object of a backup.
-func (s *Story) asNew(resource string, item *unstructured.Unstructured, how Restore) *unstructured.Unstructured {
+func (r restoration) asNew(resource string, item *unstructured.Unstructured) *unstructured.Unstructured {
 	object := item.DeepCopy()
 	for _, field := range []string{
 		"uid", "resourceVersion", "generation", "generateName", "creationTimestamp", "deletionTimestamp", "deletionGracePeriodSeconds",
@@ -149,7 +140,7 @@ func (s *Story) asNew(resource string, item *unstructured.Unstructured, how Rest
 		unstructured.RemoveNestedField(object.Object, "metadata", field)
 	}
 	unstructured.RemoveNestedField(object.Object, "status")
-	object.SetNamespace(s.Namespace)
+	object.SetNamespace(r.Namespace)
 	labels := object.GetLabels()
 	if labels == nil {
 		labels = map[string]string{}
@@ -160,7 +151,7 @@ func (s *Story) asNew(resource string, item *unstructured.Unstructured, how Rest
 	switch resource {
 	case "pods":
 		unstructured.RemoveNestedField(object.Object, "spec", "priority")
-		if !how.KeepNodes {
+		if !r.how.KeepNodes {
 			unstructured.RemoveNestedField(object.Object, "spec", "nodeName")
 		}
 	case "jobs.batch":
@@ -171,23 +162,23 @@ func (s *Story) asNew(resource string, item *unstructured.Unstructured, how Rest
 					delete(of, key)
 				}
 			}
-			require.NoError(s, unstructured.SetNestedStringMap(object.Object, of, path...))
+			require.NoError(r, unstructured.SetNestedStringMap(object.Object, of, path...))
 		}
 	}
-	if how.Modify != nil {
-		how.Modify(resource, object)
+	if r.how.Modify != nil {
+		r.how.Modify(resource, object)
 	}
 	return object
 }
 
 // restoreStatus replaces the status of an object that was just created, whatever was written to it meanwhile.
-func (s *Story) restoreStatus(object *unstructured.Unstructured, status any) {
-	s.Helper()
-	require.NoError(s, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
-		if err := s.API.Get(s.Ctx, client.ObjectKeyFromObject(object), object); err != nil {
+func (r restoration) restoreStatus(object *unstructured.Unstructured, status any) {
+	r.Helper()
+	require.NoError(r, retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+		if err := r.API.Get(r.Ctx, client.ObjectKeyFromObject(object), object); err != nil {
 			return err
 		}
 		object.Object["status"] = status
-		return s.API.Status().Update(s.Ctx, object)
+		return r.API.Status().Update(r.Ctx, object)
 	}))
 }
