@@ -1,9 +1,6 @@
 package site
 
 import (
-	"maps"
-	"net/http"
-	"slices"
 	"strings"
 )
 
@@ -32,55 +29,20 @@ type ambush struct {
 	pass   bool // the next such write is left alone
 }
 
-// setAmbush ends the ambush that there is, and lays another one unless it is nil. It returns how often the old one killed.
-func (p *proxy) setAmbush(next *Ambush) (killed int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.ambush != nil {
-		killed = p.ambush.killed
-	}
-	p.ambush = nil
-	if next != nil {
-		p.ambush = &ambush{Ambush: *next}
-	}
-	return killed
-}
-
-// spring reports whether a request runs into the ambush. After each kill just before a write, one write passes: else there would be no
+// springs reports whether a write runs into the ambush. After each kill just before a write, one write passes: else there would be no
 // progress.
-func (p *proxy) spring(r *http.Request) (springs, after bool) {
-	if r.Method == http.MethodGet {
-		return false, false
-	}
-	program := instanceOf(r)
-	if number := strings.LastIndex(program, "-"); number >= 0 {
-		program = program[:number]
-	}
-	made := Write{Program: program, Method: r.Method, Resource: written(r.URL.Path)}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.writes[made] = true
-	a := p.ambush
-	if a == nil || a.killed == a.Times || made.Method != a.Method || made.Resource != a.Resource ||
-		a.Program != "" && a.Program != program || !strings.Contains(r.URL.Path, a.In) {
-		return false, false
+func (a *ambush) springs(made Write, path string) bool {
+	if a.killed == a.Times || made.Method != a.Method || made.Resource != a.Resource ||
+		a.Program != "" && a.Program != made.Program || !strings.Contains(path, a.In) {
+		return false
 	}
 	if a.pass {
 		a.pass = false
-		return false, false
+		return false
 	}
 	a.killed++
 	a.pass = !a.After
-	return true, a.After
-}
-
-// made are the kinds of writes that were made.
-func (p *proxy) made() []Write {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return slices.SortedFunc(maps.Keys(p.writes), func(a, b Write) int {
-		return strings.Compare(a.Program+a.Resource+a.Method, b.Program+b.Resource+b.Method)
-	})
+	return true
 }
 
 // written is the resource of an object, with its subresource: that of /api/v1/namespaces/shop/pods/db/status is pods/status.

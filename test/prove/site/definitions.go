@@ -18,36 +18,42 @@ import (
 // restoreEvery is how often it is tried to restore a definition: it cannot be made again before the last of it is gone.
 const restoreEvery = 200 * time.Millisecond
 
+// definitions are those of our kinds, which worlds remove and restore.
+type definitions struct {
+	api     client.Client
+	removed map[string]*apiextensionsv1.CustomResourceDefinition
+}
+
 // RemoveDefinition deletes the definition of a kind of ours, and with it all its objects.
-func (s *Site) RemoveDefinition(ctx context.Context, resource string) error {
-	return s.persist(ctx, func(ctx context.Context) error {
+func (d *definitions) RemoveDefinition(ctx context.Context, resource string) error {
+	return persist(ctx, func(ctx context.Context) error {
 		definition := &apiextensionsv1.CustomResourceDefinition{}
-		err := s.API.Get(ctx, client.ObjectKey{Name: resource + "." + v1alpha1.GroupVersion.Group}, definition)
+		err := d.api.Get(ctx, client.ObjectKey{Name: resource + "." + v1alpha1.GroupVersion.Group}, definition)
 		if err != nil {
 			return client.IgnoreNotFound(err) // an earlier try has deleted it
 		}
-		if s.removed[resource] == nil {
-			s.removed[resource] = &apiextensionsv1.CustomResourceDefinition{
+		if d.removed[resource] == nil {
+			d.removed[resource] = &apiextensionsv1.CustomResourceDefinition{
 				ObjectMeta: metav1.ObjectMeta{Name: definition.Name, Labels: definition.Labels, Annotations: definition.Annotations},
 				Spec:       definition.Spec,
 			}
 		}
-		return client.IgnoreNotFound(s.API.Delete(ctx, definition))
+		return client.IgnoreNotFound(d.api.Delete(ctx, definition))
 	})
 }
 
 // RestoreDefinition makes a definition again that was removed, and returns when there can be objects of it.
-func (s *Site) RestoreDefinition(ctx context.Context, resource string) error {
-	definition := s.removed[resource]
+func (d *definitions) RestoreDefinition(ctx context.Context, resource string) error {
+	definition := d.removed[resource]
 	if definition == nil {
 		return nil
 	}
-	err := s.persist(ctx, func(ctx context.Context) error {
+	err := persist(ctx, func(ctx context.Context) error {
 		again := definition.DeepCopy()
-		if err := s.API.Create(ctx, again); err != nil && !apierrors.IsAlreadyExists(err) {
+		if err := d.api.Create(ctx, again); err != nil && !apierrors.IsAlreadyExists(err) {
 			return err
 		}
-		if err := s.API.Get(ctx, client.ObjectKeyFromObject(definition), again); err != nil {
+		if err := d.api.Get(ctx, client.ObjectKeyFromObject(definition), again); err != nil {
 			return err
 		}
 		established := slices.ContainsFunc(again.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
@@ -59,15 +65,15 @@ func (s *Site) RestoreDefinition(ctx context.Context, resource string) error {
 		return nil
 	})
 	if err == nil {
-		delete(s.removed, resource)
+		delete(d.removed, resource)
 	}
 	return err
 }
 
 // RestoreDefinitions restores all that were removed.
-func (s *Site) RestoreDefinitions(ctx context.Context) error {
-	for resource := range s.removed {
-		if err := s.RestoreDefinition(ctx, resource); err != nil {
+func (d *definitions) RestoreDefinitions(ctx context.Context) error {
+	for resource := range d.removed {
+		if err := d.RestoreDefinition(ctx, resource); err != nil {
 			return err
 		}
 	}
@@ -75,7 +81,7 @@ func (s *Site) RestoreDefinitions(ctx context.Context) error {
 }
 
 // persist tries something until it works: the API server may be down.
-func (s *Site) persist(ctx context.Context, try func(context.Context) error) error {
+func persist(ctx context.Context, try func(context.Context) error) error {
 	var last error
 	err := wait.PollUntilContextTimeout(ctx, restoreEvery, startTimeout, true, func(ctx context.Context) (bool, error) {
 		last = try(ctx)

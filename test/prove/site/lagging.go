@@ -2,7 +2,6 @@ package site
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -34,32 +33,32 @@ type Trip struct {
 	Lag   time.Duration
 }
 
-// StartSecondAPIServer starts an API server that can lag, if there is none, and returns when it is healthy. StopSecondAPIServer ends it.
-func (s *Site) StartSecondAPIServer(ctx context.Context) (err error) {
-	if s.second != nil {
-		return nil
-	}
-	s.second = &lagging{}
+// startLagging starts an API server that can lag, and returns when it is healthy.
+func startLagging(ctx context.Context, s *Site) (_ *lagging, err error) {
+	l := &lagging{}
 	defer func() {
 		if err != nil {
-			s.StopSecondAPIServer()
+			l.end()
 		}
 	}()
-	args, err := s.secondArgs()
+	args, err := l.args(s)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	s.second.server = &program{
+	l.server = &program{
 		name: secondAPIServer, dir: s.bin, file: "sandbox", args: args,
 		log: filepath.Join(filepath.Dir(s.Log(controlplane.APIServer)), secondAPIServer+".log"),
 	}
-	s.second.server.begin()
-	return s.awaitSecond(ctx)
+	l.server.begin()
+	if err := l.await(ctx, s.Config()); err != nil {
+		return nil, err
+	}
+	return l, nil
 }
 
-// secondArgs starts the proxy of etcd, and returns the arguments of the first API server but for a port and that proxy.
-func (s *Site) secondArgs() (changed []string, err error) {
-	args, err := s.recordedArgs(controlplane.APIServer)
+// args starts the proxy of etcd, and returns the arguments of the first API server but for a port and that proxy.
+func (l *lagging) args(s *Site) (changed []string, err error) {
+	args, err := recordedArgs(s.Dir, controlplane.APIServer)
 	if err != nil {
 		return nil, err
 	}
@@ -67,24 +66,24 @@ func (s *Site) secondArgs() (changed []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.second.etcd, err = startEtcdProxy(etcd.Endpoints[0], etcd.TLS); err != nil {
+	if l.etcd, err = startEtcdProxy(etcd.Endpoints[0], etcd.TLS); err != nil {
 		return nil, err
 	}
 	certificate := filepath.Join(s.Dir, "state", "etcd-proxy.crt")
-	if err := s.second.etcd.writeCertificate(certificate); err != nil {
+	if err := l.etcd.writeCertificate(certificate); err != nil {
 		return nil, err
 	}
 	port, err := controlplane.FreePort()
 	if err != nil {
 		return nil, err
 	}
-	s.second.url = &url.URL{Scheme: "https", Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}
+	l.url = &url.URL{Scheme: "https", Host: net.JoinHostPort("127.0.0.1", strconv.Itoa(port))}
 	for _, arg := range args {
 		switch name, _, _ := strings.Cut(arg, "="); name {
 		case "--secure-port":
 			arg = name + "=" + strconv.Itoa(port)
 		case "--etcd-servers":
-			arg = name + "=" + s.second.etcd.server.URL
+			arg = name + "=" + l.etcd.server.URL
 		case "--etcd-cafile":
 			arg = name + "=" + certificate
 		}
@@ -93,12 +92,12 @@ func (s *Site) secondArgs() (changed []string, err error) {
 	return changed, nil
 }
 
-func (s *Site) awaitSecond(ctx context.Context) error {
-	administrator, err := rest.HTTPClientFor(s.Config())
+func (l *lagging) await(ctx context.Context, config *rest.Config) error {
+	administrator, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return fmt.Errorf("make client of the second API server: %w", err)
 	}
-	ready := s.second.url.JoinPath("readyz").String()
+	ready := l.url.JoinPath("readyz").String()
 	err = wait.PollUntilContextTimeout(ctx, retryHealth, startTimeout, true, func(ctx context.Context) (bool, error) {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, ready, nil)
 		if err != nil {
@@ -116,53 +115,14 @@ func (s *Site) awaitSecond(ctx context.Context) error {
 	return nil
 }
 
+func (l *lagging) end() {
+	if l.server != nil {
+		l.server.end()
+	}
+	if l.etcd != nil {
+		l.etcd.close()
+	}
+}
+
 // retryHealth is how often an API server that starts is asked whether it is ready.
 const retryHealth = 200 * time.Millisecond
-
-// StopSecondAPIServer points all instances at the first API server and ends the second.
-func (s *Site) StopSecondAPIServer() {
-	if s.second == nil {
-		return
-	}
-	for instance := range s.trips {
-		s.Return(instance)
-	}
-	if s.second.server != nil {
-		s.second.server.end()
-	}
-	if s.second.etcd != nil {
-		s.second.etcd.close()
-	}
-	s.second = nil
-}
-
-// ServeStale sends an instance of ours back in time: its watches break, and the second API server serves it, whose watches lag this
-// much from now on.
-func (s *Site) ServeStale(instance string, lag time.Duration) error {
-	if s.second == nil {
-		return errors.New("travel: there is no second API server")
-	}
-	if _, already := s.trips[instance]; !already {
-		s.trips[instance] = Trip{Began: time.Now(), Lag: lag}
-	}
-	s.second.etcd.setLag(lag)
-	s.proxy.route(instance, s.second.url)
-	return nil
-}
-
-// Return ends the trip of an instance, and returns what it was. Its Lag is zero if there was none.
-func (s *Site) Return(instance string) Trip {
-	trip := s.trips[instance]
-	delete(s.trips, instance)
-	s.proxy.route(instance, nil)
-	return trip
-}
-
-// Travelling are the instances that are served by the second API server.
-func (s *Site) Travelling() []string {
-	var names []string
-	for name := range s.trips {
-		names = append(names, name)
-	}
-	return names
-}

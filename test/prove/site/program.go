@@ -1,10 +1,11 @@
 package site
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
-	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,8 +15,9 @@ import (
 	"syscall"
 	"time"
 
+	"k8s.io/client-go/rest"
+
 	"example.com/podsequence/tools/sandbox/childprocess"
-	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // restartPause is how long a program that ended by itself waits until it is started again.
@@ -144,9 +146,9 @@ func (p *program) started(command *exec.Cmd) bool {
 	return true
 }
 
-// recordedArgs are those with which the cluster runs a component.
-func (s *Site) recordedArgs(component string) ([]string, error) {
-	content, err := os.ReadFile(filepath.Join(s.Dir, "state", "processes", component+".json"))
+// recordedArgs are those with which the cluster of a directory runs a component.
+func recordedArgs(dir, component string) ([]string, error) {
+	content, err := os.ReadFile(filepath.Join(dir, "state", "processes", component+".json"))
 	if err != nil {
 		return nil, fmt.Errorf("read arguments of %s: %w", component, err)
 	}
@@ -157,50 +159,30 @@ func (s *Site) recordedArgs(component string) ([]string, error) {
 	return record.Args, nil
 }
 
-// argsBehindProxy are the arguments of one instance: with ports of its own, and the proxy in place of the API server.
-func (s *Site) argsBehindProxy(instance string, args []string) (changed []string, url string, err error) {
-	for _, arg := range args {
-		name, value, _ := strings.Cut(arg, "=")
-		port, err := controlplane.FreePort()
-		if err != nil {
-			return nil, "", err
-		}
-		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
-		switch name {
-		case "--secure-port":
-			value, url = strconv.Itoa(port), "https://"+address
-		case "--metrics-bind-address":
-			value, url = address, "https://"+address
-		case "--health-probe-bind-address":
-			value = address
-		case "--kubeconfig":
-			value, err = s.proxy.kubeconfig(value, instance)
-		case "--config":
-			value, err = s.schedulerConfig(value, instance)
-		}
-		if err != nil {
-			return nil, "", err
-		}
-		changed = append(changed, name+"="+value)
-	}
-	return changed, url, nil
-}
-
-// schedulerConfig writes a copy of a scheduler's configuration whose kubeconfig names the proxy.
-func (s *Site) schedulerConfig(path, instance string) (string, error) {
-	content, err := os.ReadFile(path)
+// counted is the sum of the samples of a metric, as the program says it to the administrator.
+func (p *program) counted(ctx context.Context, config *rest.Config, metric string) int {
+	ctx, cancel := context.WithTimeout(ctx, scrapeTimeout)
+	defer cancel()
+	administrator, err := rest.HTTPClientFor(config)
 	if err != nil {
-		return "", fmt.Errorf("read scheduler configuration: %w", err)
+		return 0
 	}
-	original := filepath.Join(filepath.Dir(path), "podsequence-scheduler.kubeconfig")
-	behind, err := s.proxy.kubeconfig(original, instance)
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, p.url+"/metrics", nil)
 	if err != nil {
-		return "", err
+		return 0
 	}
-	path = filepath.Join(filepath.Dir(path), instance+".yaml")
-	changed := strings.ReplaceAll(string(content), original, behind)
-	if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
-		return "", fmt.Errorf("write scheduler configuration: %w", err)
+	response, err := administrator.Do(request)
+	if err != nil {
+		return 0
 	}
-	return path, nil
+	defer func() { _ = response.Body.Close() }()
+	sum := 0.0
+	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
+		if fields := strings.Fields(lines.Text()); len(fields) > 1 && strings.HasPrefix(fields[0], metric) {
+			if value, err := strconv.ParseFloat(fields[len(fields)-1], 64); err == nil {
+				sum += value
+			}
+		}
+	}
+	return int(sum)
 }

@@ -10,11 +10,16 @@ import (
 	"fmt"
 	"io"
 	"log"
+	"maps"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
+	"os"
 	"path/filepath"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -22,6 +27,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
 // proxy stands between our programs and the API server.
@@ -226,4 +233,94 @@ func (p *proxy) kubeconfig(original, instance string) (string, error) {
 		return "", fmt.Errorf("write kubeconfig: %w", err)
 	}
 	return path, nil
+}
+
+// argsBehind are the arguments of one instance: with ports of its own, and the proxy in place of the API server.
+func (p *proxy) argsBehind(instance string, args []string) (changed []string, url string, err error) {
+	for _, arg := range args {
+		name, value, _ := strings.Cut(arg, "=")
+		port, err := controlplane.FreePort()
+		if err != nil {
+			return nil, "", err
+		}
+		address := net.JoinHostPort("127.0.0.1", strconv.Itoa(port))
+		switch name {
+		case "--secure-port":
+			value, url = strconv.Itoa(port), "https://"+address
+		case "--metrics-bind-address":
+			value, url = address, "https://"+address
+		case "--health-probe-bind-address":
+			value = address
+		case "--kubeconfig":
+			value, err = p.kubeconfig(value, instance)
+		case "--config":
+			value, err = p.schedulerConfig(value, instance)
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		changed = append(changed, name+"="+value)
+	}
+	return changed, url, nil
+}
+
+// schedulerConfig writes a copy of a scheduler's configuration whose kubeconfig names the proxy.
+func (p *proxy) schedulerConfig(path, instance string) (string, error) {
+	content, err := os.ReadFile(path)
+	if err != nil {
+		return "", fmt.Errorf("read scheduler configuration: %w", err)
+	}
+	original := filepath.Join(filepath.Dir(path), "podsequence-scheduler.kubeconfig")
+	behind, err := p.kubeconfig(original, instance)
+	if err != nil {
+		return "", err
+	}
+	path = filepath.Join(filepath.Dir(path), instance+".yaml")
+	changed := strings.ReplaceAll(string(content), original, behind)
+	if err := os.WriteFile(path, []byte(changed), 0o600); err != nil {
+		return "", fmt.Errorf("write scheduler configuration: %w", err)
+	}
+	return path, nil
+}
+
+// setAmbush ends the ambush that there is, and lays another one unless it is nil. It returns how often the old one killed.
+func (p *proxy) setAmbush(next *Ambush) (killed int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.ambush != nil {
+		killed = p.ambush.killed
+	}
+	p.ambush = nil
+	if next != nil {
+		p.ambush = &ambush{Ambush: *next}
+	}
+	return killed
+}
+
+// spring notes what is written, and reports whether the request runs into the ambush.
+func (p *proxy) spring(r *http.Request) (springs, after bool) {
+	if r.Method == http.MethodGet {
+		return false, false
+	}
+	program := instanceOf(r)
+	if number := strings.LastIndex(program, "-"); number >= 0 {
+		program = program[:number]
+	}
+	made := Write{Program: program, Method: r.Method, Resource: written(r.URL.Path)}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.writes[made] = true
+	if p.ambush == nil || !p.ambush.springs(made, r.URL.Path) {
+		return false, false
+	}
+	return true, p.ambush.After
+}
+
+// made are the kinds of writes that were made.
+func (p *proxy) made() []Write {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.SortedFunc(maps.Keys(p.writes), func(a, b Write) int {
+		return strings.Compare(a.Program+a.Resource+a.Method, b.Program+b.Resource+b.Method)
+	})
 }

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 
 	"example.com/podsequence/test/harness/cluster"
 	"example.com/podsequence/tools/sandbox/controlplane"
+	"example.com/podsequence/tools/sandbox/realnode"
 )
 
 // electionTerms are shorter than those of production, so that a fail-over takes a few seconds of a seed's time.
@@ -34,13 +36,13 @@ const startTimeout = 3 * time.Minute
 // Site is a control plane and our programs.
 type Site struct {
 	*cluster.Cluster
+	*definitions
 	proxy    *proxy
 	programs map[string]*program
 	names    []string // of programs, in the order in which they were started
 	stopped  map[string]time.Time
 	second   *lagging // nil while there is none
 	trips    map[string]Trip
-	removed  map[string]*apiextensionsv1.CustomResourceDefinition
 
 	bin   string // the directory of our programs
 	ahead string // that of those whose clocks are ahead; empty until they are built
@@ -57,13 +59,14 @@ func Start(ctx context.Context, o Options) (_ *Site, err error) {
 		}
 	}
 	s := &Site{programs: map[string]*program{}, stopped: map[string]time.Time{}, trips: map[string]Trip{},
-		removed: map[string]*apiextensionsv1.CustomResourceDefinition{}, realNodes: RealNodeNames(o.RealNodes)}
+		realNodes: RealNodeNames(o.RealNodes)}
 	if s.bin, err = controlplane.FindBin(); err != nil {
 		return nil, err
 	}
 	if s.Cluster, err = cluster.Start(ctx, options); err != nil {
 		return nil, err
 	}
+	s.definitions = &definitions{api: s.API, removed: map[string]*apiextensionsv1.CustomResourceDefinition{}}
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, s.Close(false))
@@ -82,7 +85,7 @@ func Start(ctx context.Context, o Options) (_ *Site, err error) {
 
 // replicate replaces the cluster's own instance of a program by others behind the proxy.
 func (s *Site) replicate(ctx context.Context, name string, instances int) error {
-	args, err := s.recordedArgs(name)
+	args, err := recordedArgs(s.Dir, name)
 	if err != nil {
 		return err
 	}
@@ -94,7 +97,7 @@ func (s *Site) replicate(ctx context.Context, name string, instances int) error 
 			name: fmt.Sprintf("%s-%d", name, i+1), dir: s.bin, file: name,
 			log: filepath.Join(filepath.Dir(s.Log(name)), fmt.Sprintf("%s-%d.log", name, i+1)),
 		}
-		if p.args, p.url, err = s.argsBehindProxy(p.name, args); err != nil {
+		if p.args, p.url, err = s.proxy.argsBehind(p.name, args); err != nil {
 			return err
 		}
 		s.programs[p.name] = p
@@ -241,3 +244,100 @@ func (s *Site) SetClock(instance string, ahead bool) {
 
 // Ours reports whether a process is an instance of one of our programs.
 func (s *Site) Ours(name string) bool { return s.programs[name] != nil }
+
+// StartSecondAPIServer starts an API server that can lag, if there is none, and returns when it is healthy. StopSecondAPIServer ends it.
+func (s *Site) StartSecondAPIServer(ctx context.Context) (err error) {
+	if s.second == nil {
+		s.second, err = startLagging(ctx, s)
+	}
+	return err
+}
+
+// StopSecondAPIServer points all instances at the first API server and ends the second.
+func (s *Site) StopSecondAPIServer() {
+	if s.second == nil {
+		return
+	}
+	for instance := range s.trips {
+		s.Return(instance)
+	}
+	s.second.end()
+	s.second = nil
+}
+
+// ServeStale sends an instance of ours back in time: its watches break, and the second API server serves it, whose watches lag this
+// much from now on.
+func (s *Site) ServeStale(instance string, lag time.Duration) error {
+	if s.second == nil {
+		return errors.New("travel: there is no second API server")
+	}
+	if _, already := s.trips[instance]; !already {
+		s.trips[instance] = Trip{Began: time.Now(), Lag: lag}
+	}
+	s.second.etcd.setLag(lag)
+	s.proxy.route(instance, s.second.url)
+	return nil
+}
+
+// Return ends the trip of an instance, and returns what it was. Its Lag is zero if there was none.
+func (s *Site) Return(instance string) Trip {
+	trip := s.trips[instance]
+	delete(s.trips, instance)
+	s.proxy.route(instance, nil)
+	return trip
+}
+
+// Travelling are the instances that are served by the second API server.
+func (s *Site) Travelling() []string {
+	var names []string
+	for name := range s.trips {
+		names = append(names, name)
+	}
+	return names
+}
+
+// RealNodes are the names of the nodes with kubelets and containers.
+func (s *Site) RealNodes() []string { return s.realNodes }
+
+// flushed counts pods that a scheduler scheduled after no event had, for minutes.
+const flushed = "scheduler_pod_scheduled_after_flush_total"
+
+// remembered are the metrics of our programs that are 0 when there are no pods of ours and no sequences.
+var remembered = []string{
+	"podsequence_held_pods", "podsequence_sequences", "podsequence_groups", "podsequence_degraded_sequences", "podsequence_stalled_sequences",
+	"scheduler_pending_pods",
+}
+
+// scrapeTimeout is how long a program may take to say what it counted.
+const scrapeTimeout = 5 * time.Second
+
+// Rescued counts the pods that our schedulers scheduled only because they look at forgotten pods every five minutes. It is 0 for
+// a scheduler that does not answer.
+func (s *Site) Rescued(ctx context.Context) (count int) {
+	for _, name := range s.names {
+		if strings.HasPrefix(name, controlplane.PodSequenceScheduler) {
+			count += s.programs[name].counted(ctx, s.Config(), flushed)
+		}
+	}
+	return count
+}
+
+// Remembered says what our programs still know of, though nothing is left of it.
+func (s *Site) Remembered(ctx context.Context) (found []string) {
+	for _, name := range s.names {
+		for _, metric := range remembered {
+			if count := s.programs[name].counted(ctx, s.Config(), metric); count > 0 {
+				found = append(found, fmt.Sprintf("%s: %s is %d", name, metric, count))
+			}
+		}
+	}
+	return found
+}
+
+// RealNodeNames are the names of so many real nodes.
+func RealNodeNames(count int) (names []string) {
+	for i := range count {
+		names = append(names, realnode.NodeName(i))
+	}
+	return names
+}
