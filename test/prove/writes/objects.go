@@ -6,7 +6,6 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,20 +20,6 @@ const deployments = 10
 
 const groupLabel, groupSize = "podgroup.jhwagner.github.io/name", "podgroup.jhwagner.github.io/size"
 
-// create creates objects that are not there yet.
-func (s *scene) create(objects ...client.Object) error {
-	for _, object := range objects {
-		if err := client.IgnoreAlreadyExists(s.api.Create(s.ctx, object)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *scene) meta(name string) metav1.ObjectMeta {
-	return metav1.ObjectMeta{Namespace: s.namespace, Name: name}
-}
-
 func podName(i int) string { return fmt.Sprintf("p%02d", i) }
 
 func podSpec(scheduler string) corev1.PodSpec {
@@ -42,19 +27,6 @@ func podSpec(scheduler string) corev1.PodSpec {
 		SchedulerName: scheduler, TerminationGracePeriodSeconds: ptr.To[int64](0),
 		Containers: []corev1.Container{{Name: "main", Image: "example.com/app:1"}},
 	}
-}
-
-// createPods creates pods that are ready as soon as they are placed.
-func (s *scene) createPods(scheduler string, edit func(i int, pod *corev1.Pod)) error {
-	for i := range many {
-		pod := &corev1.Pod{ObjectMeta: s.meta(podName(i)), Spec: podSpec(scheduler)}
-		pod.Annotations = map[string]string{cluster.ReadyAfter: "0s"}
-		edit(i, pod)
-		if err := s.create(pod); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 func gated(_ int, pod *corev1.Pod) {
@@ -91,8 +63,6 @@ func createClusterSequence(scheduler string) func(*scene) error {
 	}
 }
 
-func (s *scene) clusterSequence() string { return s.namespace + "-across" }
-
 // createSequentialJobs creates so many of so many steps. Their pods succeed at once, or never end, or fail.
 func createSequentialJobs(count, containers int, ttl *int32, end string) func(*scene) error {
 	return func(s *scene) error {
@@ -117,29 +87,6 @@ func createSequentialJobs(count, containers int, ttl *int32, end string) func(*s
 		}
 		return nil
 	}
-}
-
-// patchAll patches all objects of the kind of a list.
-func (s *scene) patchAll(list client.ObjectList, items func() []client.Object, patch string) error {
-	if err := s.api.List(s.ctx, list, client.InNamespace(s.namespace)); err != nil {
-		return err
-	}
-	for _, object := range items() {
-		if err := s.api.Patch(s.ctx, object, client.RawPatch(types.MergePatchType, []byte(patch))); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (s *scene) patchSequentialJobs(patch string) error {
-	var list batchapi.SequentialJobList
-	return s.patchAll(&list, func() (objects []client.Object) {
-		for i := range list.Items {
-			objects = append(objects, &list.Items[i])
-		}
-		return objects
-	}, patch)
 }
 
 func suspend(value bool) func(*scene) error {
@@ -174,12 +121,6 @@ func createDeployments(s *scene) error {
 		}
 	}
 	return s.create(s.coordination("shop"))
-}
-
-func (s *scene) coordination(app string) *appsapi.DeploymentCoordination {
-	c := &appsapi.DeploymentCoordination{ObjectMeta: s.meta(app)}
-	c.Spec.LabelSelector = &appsapi.LabelSelector{MatchLabels: map[string]appsapi.LabelValue{"app": appsapi.LabelValue(app)}}
-	return c
 }
 
 func changeTemplates(s *scene) error {

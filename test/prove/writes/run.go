@@ -2,7 +2,6 @@ package writes
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"sync"
@@ -11,9 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"example.com/podsequence/apis/scheduling/v1alpha1"
 	"example.com/podsequence/test/ordercheck"
 	"example.com/podsequence/test/prove/site"
 )
@@ -117,16 +114,6 @@ func (r *Runner) endOf(ctx context.Context, on *site.Site, story string) ([]stri
 func (r *Runner) enter(ctx context.Context, on *site.Site) (*scene, error) {
 	s := &scene{ctx: ctx, api: on.API, namespace: fmt.Sprintf("story-%04d", r.played.Add(1))}
 	return s, s.create(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}})
-}
-
-// leave begins to remove all of the story. What is left does not concern the next one.
-func (s *scene) leave() error {
-	none := client.GracePeriodSeconds(0)
-	return errors.Join(
-		client.IgnoreNotFound(s.api.Delete(s.ctx, &v1alpha1.ClusterPodSequence{ObjectMeta: metav1.ObjectMeta{Name: s.clusterSequence()}})),
-		s.api.Delete(s.ctx, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: s.namespace}}),
-		s.api.DeleteAllOf(s.ctx, &corev1.Pod{}, client.InNamespace(s.namespace), none),
-	)
 }
 
 // differences are the lines that only one of two states has.

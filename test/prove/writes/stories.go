@@ -1,17 +1,9 @@
 package writes
 
 import (
-	"context"
-	"errors"
-	"fmt"
 	"regexp"
 	"slices"
-	"time"
 
-	"k8s.io/apimachinery/pkg/util/wait"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"example.com/podsequence/test/prove/site"
 	"example.com/podsequence/tools/sandbox/controlplane"
 )
 
@@ -78,54 +70,6 @@ var down = map[string]string{
 
 const coordinationReady = `"reason":"[A-Za-z]+","status":"True","type":"Ready"`
 
-// scene is where a story is played.
-type scene struct {
-	ctx       context.Context
-	api       client.Client
-	namespace string
-}
-
-const (
-	// lookEvery is how often the state is looked at.
-	lookEvery = 300 * time.Millisecond
-	// phaseTimeout is how long a phase may take.
-	phaseTimeout = 5 * time.Minute
-	// settled is how long a state must not change to be the end of a story.
-	settled = 4 * time.Second
-	// endTimeout is how long it may take after the last phase until the state is as it must be.
-	endTimeout = time.Minute
-)
-
-// playOn plays all phases of a story. What must be down meanwhile is up again afterwards.
-func (s *scene) playOn(on *site.Site, story string) error {
-	instance := down[story]
-	if instance == "" {
-		return s.play(story)
-	}
-	if err := on.KillProcess(s.ctx, instance); err != nil {
-		return err
-	}
-	return errors.Join(s.play(story), on.StartProcess(s.ctx, instance))
-}
-
-// play plays all phases of a story.
-func (s *scene) play(story string) error {
-	for i, p := range stories[story] {
-		if err := s.persist(p.do); err != nil {
-			return fmt.Errorf("play phase %d: %w", i, err)
-		}
-		var state []string
-		err := s.look(phaseTimeout, func(now []string) bool {
-			state = now
-			return p.over(now)
-		})
-		if err != nil {
-			return fmt.Errorf("wait for the end of phase %d: %w; it is %q", i, err, state)
-		}
-	}
-	return nil
-}
-
 func (p *phase) over(state []string) bool {
 	for pattern, want := range p.until {
 		matches := regexp.MustCompile(pattern).MatchString
@@ -134,37 +78,4 @@ func (p *phase) over(state []string) bool {
 		}
 	}
 	return true
-}
-
-// look looks at the state until it is as it must be.
-func (s *scene) look(patience time.Duration, done func([]string) bool) error {
-	return wait.PollUntilContextTimeout(s.ctx, lookEvery, patience, true, func(context.Context) (bool, error) {
-		state, err := s.state()
-		return err == nil && done(state), nil
-	})
-}
-
-// end returns the state when it has not changed for a while, or is the one that is wanted.
-func (s *scene) end(want []string) (state []string) {
-	var since time.Time
-	_ = s.look(endTimeout, func(now []string) bool { // what it is then is the end
-		if !slices.Equal(now, state) {
-			state, since = now, time.Now()
-		}
-		return slices.Equal(now, want) || want == nil && time.Since(since) > settled
-	})
-	return state
-}
-
-// persist does something until it works.
-func (s *scene) persist(do func(*scene) error) error {
-	var last error
-	err := wait.PollUntilContextTimeout(s.ctx, lookEvery, phaseTimeout, true, func(context.Context) (bool, error) {
-		last = do(s)
-		return last == nil, nil
-	})
-	if err != nil {
-		return fmt.Errorf("%w: %w", err, last)
-	}
-	return nil
 }
