@@ -62,7 +62,7 @@ func (p *Player) Play(ctx context.Context, what *plan.Plan) error {
 		}
 	}
 	group, groupCtx := errgroup.WithContext(ctx)
-	group.Go(func() error { return p.playTimeline(groupCtx, began, objects, p.change) })
+	group.Go(func() error { return p.playTimeline(groupCtx, began, objects, user{p.Site.API}.do) })
 	group.Go(func() error { return p.playTimeline(groupCtx, began, definitions, p.redefine) })
 	group.Go(func() error { return p.playTimeline(groupCtx, began, boots, p.reboot) })
 	group.Go(func() error { return p.playFaults(groupCtx, began, faults) })
@@ -70,6 +70,13 @@ func (p *Player) Play(ctx context.Context, what *plan.Plan) error {
 		return err
 	}
 	return p.Site.RestoreDefinitions(ctx)
+}
+
+func (p *Player) reboot(ctx context.Context, step plan.Step) error {
+	if slices.Contains(p.Site.RealNodes(), step.Args[0]) {
+		return p.Site.RebootNode(ctx, step.Args[0])
+	}
+	return user{p.Site.API}.do(ctx, step)
 }
 
 func (p *Player) playTimeline(ctx context.Context, began time.Time, steps []plan.Step, do func(context.Context, plan.Step) error) error {

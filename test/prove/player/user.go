@@ -46,12 +46,15 @@ var kinds = map[string]schema.GroupVersion{
 // refused says that the API server has refused a step, or that there was nothing to do it to. That happens to users, too.
 type refused struct{ error }
 
-// change does a step about objects, as often as it takes until there is an answer.
-func (p *Player) change(ctx context.Context, step plan.Step) error {
+// user does what steps say about objects.
+type user struct{ api client.Client }
+
+// do does a step about objects, as often as it takes until there is an answer.
+func (u user) do(ctx context.Context, step plan.Step) error {
 	began := time.Now()
 	for {
 		request, cancel := context.WithTimeout(ctx, requestTimeout)
-		err := p.try(request, step)
+		err := u.try(request, step)
 		cancel()
 		waited := time.Since(began)
 		switch {
@@ -79,14 +82,14 @@ func mayPass(err error) bool {
 	return apierrors.IsForbidden(err) || apierrors.IsAlreadyExists(err) || apierrors.IsNotFound(err) || meta.IsNoMatchError(err)
 }
 
-func (p *Player) try(ctx context.Context, step plan.Step) error {
+func (u user) try(ctx context.Context, step plan.Step) error {
 	switch step.Verb {
 	case plan.PatchPods, plan.DeletePods:
-		return p.eachPod(ctx, step)
+		return u.eachPod(ctx, step)
 	case plan.Create:
-		return p.create(ctx, step)
+		return u.create(ctx, step)
 	case plan.Reboot:
-		return cluster.RebootSimulated(ctx, p.Site.API, step.Args[0], "at "+step.At.String())
+		return cluster.RebootSimulated(ctx, u.api, step.Args[0], "at "+step.At.String())
 	}
 	policy := metav1.DeletePropagationBackground
 	if step.Verb == plan.DeleteAs {
@@ -99,11 +102,11 @@ func (p *Player) try(ctx context.Context, step plan.Step) error {
 	patch := client.RawPatch(types.MergePatchType, []byte(step.Body))
 	switch step.Verb {
 	case plan.Patch:
-		return p.Site.API.Patch(ctx, object, patch)
+		return u.api.Patch(ctx, object, patch)
 	case plan.PatchStatus:
-		return p.Site.API.Status().Patch(ctx, object, patch)
+		return u.api.Status().Patch(ctx, object, patch)
 	case plan.Delete, plan.DeleteAs:
-		return p.Site.API.Delete(ctx, object, client.PropagationPolicy(policy))
+		return u.api.Delete(ctx, object, client.PropagationPolicy(policy))
 	}
 	return fmt.Errorf("%s is nothing to do to an object", step.Verb)
 }
@@ -125,7 +128,7 @@ func named(step plan.Step) (*unstructured.Unstructured, error) {
 	return object, nil
 }
 
-func (p *Player) create(ctx context.Context, step plan.Step) error {
+func (u user) create(ctx context.Context, step plan.Step) error {
 	object, err := named(step)
 	if err != nil {
 		return err
@@ -134,34 +137,34 @@ func (p *Player) create(ctx context.Context, step plan.Step) error {
 	if err := json.Unmarshal([]byte(step.Body), &object.Object); err != nil {
 		return fmt.Errorf("decode object: %w", err)
 	}
-	err = p.Site.API.Create(ctx, object)
+	err = u.api.Create(ctx, object)
 	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}
 	// An earlier try may have created it, though its answer was lost.
-	if found := p.Site.API.Get(ctx, client.ObjectKeyFromObject(there), there); found == nil && there.GetDeletionTimestamp() == nil {
+	if found := u.api.Get(ctx, client.ObjectKeyFromObject(there), there); found == nil && there.GetDeletionTimestamp() == nil {
 		return nil
 	}
 	return err
 }
 
 // eachPod does something to all pods there are of a namespace with some labels.
-func (p *Player) eachPod(ctx context.Context, step plan.Step) error {
+func (u user) eachPod(ctx context.Context, step plan.Step) error {
 	selector, err := labels.Parse(step.Args[1])
 	if err != nil {
 		return err
 	}
 	var pods corev1.PodList
-	if err := p.Site.API.List(ctx, &pods, client.InNamespace(step.Args[0]), client.MatchingLabelsSelector{Selector: selector}); err != nil {
+	if err := u.api.List(ctx, &pods, client.InNamespace(step.Args[0]), client.MatchingLabelsSelector{Selector: selector}); err != nil {
 		return err
 	}
 	var errs []error
 	for i := range pods.Items {
 		pod := &pods.Items[i]
 		if step.Verb == plan.DeletePods {
-			err = p.Site.API.Delete(ctx, pod)
+			err = u.api.Delete(ctx, pod)
 		} else {
-			err = p.Site.API.Patch(ctx, pod, client.RawPatch(types.MergePatchType, []byte(step.Body)))
+			err = u.api.Patch(ctx, pod, client.RawPatch(types.MergePatchType, []byte(step.Body)))
 		}
 		errs = append(errs, client.IgnoreNotFound(err))
 	}
