@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"slices"
 	"sync"
 	"time"
@@ -33,26 +32,6 @@ func allCrashes() (all []crash) {
 		all = append(all, crash{Kind: kind}, crash{Kind: kind, after: true})
 	}
 	return all
-}
-
-func (p *prover) crashStore() results.Store[results.Crash] {
-	return results.Store[results.Crash]{Path: filepath.Join(p.dir, "writes.jsonl")}
-}
-
-// crashes are the results of this commit, the newest of each, in the order of allCrashes.
-func (p *prover) crashes() (found []results.Crash, err error) {
-	all, err := p.crashStore().Load()
-	if err != nil {
-		return nil, err
-	}
-	slices.Reverse(all)
-	for _, c := range allCrashes() {
-		i := slices.IndexFunc(all, func(r results.Crash) bool { return r.Commit == p.commit && c.is(r) })
-		if i >= 0 {
-			found = append(found, all[i])
-		}
-	}
-	return found, nil
 }
 
 // proveWrites kills instances around each kind of write, but for what there is a result of.

@@ -1,13 +1,13 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -17,7 +17,6 @@ import (
 
 	"example.com/podsequence/test/prove/plan"
 	"example.com/podsequence/test/prove/results"
-	"example.com/podsequence/test/prove/shrink"
 	"example.com/podsequence/test/prove/site"
 )
 
@@ -34,12 +33,6 @@ type prover struct {
 	played   int
 	violated int
 	unplayed []string // seeds of worlds that could not be played or judged to their end, which says nothing of the product
-}
-
-// stage plays plans on one site.
-type stage struct {
-	*prover
-	site *site.Site
 }
 
 func prove(ctx context.Context, o options, plans []*plan.Plan, out io.Writer) (err error) {
@@ -172,53 +165,22 @@ func (p *prover) leaveOutPlayed(plans []*plan.Plan) ([]*plan.Plan, error) {
 	return left, nil
 }
 
-// play plays one plan, and keeps the result, and what helps to understand a violation.
-func (s *stage) play(ctx context.Context, what *plan.Plan) (results.Result, error) {
-	trace := &bytes.Buffer{}
-	result, err := s.playWorld(ctx, what, trace)
+func (p *prover) crashStore() results.Store[results.Crash] {
+	return results.Store[results.Crash]{Path: filepath.Join(p.dir, "writes.jsonl")}
+}
+
+// crashes are the results of this commit, the newest of each, in the order of allCrashes.
+func (p *prover) crashes() (found []results.Crash, err error) {
+	all, err := p.crashStore().Load()
 	if err != nil {
-		return result, fmt.Errorf("play seed %d: %w\n%s", what.Seed, err, trace)
+		return nil, err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(result.Violations) > 0 {
-		for _, violation := range result.Violations {
-			fmt.Fprintf(s.out, "seed %d: %s\n", what.Seed, violation)
-		}
-		if err := s.keep(what, "plan", what.String()); err != nil {
-			return result, err
-		}
-		if err := s.keep(what, "trace", trace.String()); err != nil {
-			return result, err
+	slices.Reverse(all)
+	for _, c := range allCrashes() {
+		i := slices.IndexFunc(all, func(r results.Crash) bool { return r.Commit == p.commit && c.is(r) })
+		if i >= 0 {
+			found = append(found, all[i])
 		}
 	}
-	return result, s.store.Add(result)
-}
-
-// keep writes something about a plan to a file.
-func (s *stage) keep(what *plan.Plan, kind, content string) error {
-	path := filepath.Join(s.dir, fmt.Sprintf("seed-%d.%s", what.Seed, kind))
-	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
-		return fmt.Errorf("keep %s: %w", kind, err)
-	}
-	fmt.Fprintf(s.out, "seed %d: the %s is in %s\n", what.Seed, kind, path)
-	return nil
-}
-
-// shorten looks for a shorter plan that fails as well, as long as it may.
-func (s *stage) shorten(ctx context.Context, what *plan.Plan) {
-	if s.shrink == 0 {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, s.shrink)
-	defer cancel()
-	short := shrink.Shrink(ctx, what, func(ctx context.Context, candidate *plan.Plan) bool {
-		result, err := s.playWorld(ctx, candidate, io.Discard)
-		failed := err == nil && len(result.Violations) > 0
-		fmt.Fprintf(s.out, "seed %d with %d of %d steps: violated is %t\n", what.Seed, len(candidate.Steps), len(what.Steps), failed)
-		return failed
-	})
-	if err := s.keep(short, "short-plan", short.String()); err != nil {
-		fmt.Fprintln(s.out, "error:", err)
-	}
+	return found, nil
 }

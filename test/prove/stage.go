@@ -1,10 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -21,6 +24,8 @@ import (
 	"example.com/podsequence/test/prove/plan"
 	"example.com/podsequence/test/prove/player"
 	"example.com/podsequence/test/prove/results"
+	"example.com/podsequence/test/prove/shrink"
+	"example.com/podsequence/test/prove/site"
 	"example.com/podsequence/test/prove/world"
 )
 
@@ -30,6 +35,63 @@ const (
 	// verdictTimeout is how long the referee may take to catch up.
 	verdictTimeout = 2 * time.Minute
 )
+
+// stage plays plans on one site.
+type stage struct {
+	*prover
+	site *site.Site
+}
+
+// play plays one plan, and keeps the result, and what helps to understand a violation.
+func (s *stage) play(ctx context.Context, what *plan.Plan) (results.Result, error) {
+	trace := &bytes.Buffer{}
+	result, err := s.playWorld(ctx, what, trace)
+	if err != nil {
+		return result, fmt.Errorf("play seed %d: %w\n%s", what.Seed, err, trace)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(result.Violations) > 0 {
+		for _, violation := range result.Violations {
+			fmt.Fprintf(s.out, "seed %d: %s\n", what.Seed, violation)
+		}
+		if err := s.keep(what, "plan", what.String()); err != nil {
+			return result, err
+		}
+		if err := s.keep(what, "trace", trace.String()); err != nil {
+			return result, err
+		}
+	}
+	return result, s.store.Add(result)
+}
+
+// keep writes something about a plan to a file.
+func (s *stage) keep(what *plan.Plan, kind, content string) error {
+	path := filepath.Join(s.dir, fmt.Sprintf("seed-%d.%s", what.Seed, kind))
+	if err := os.WriteFile(path, []byte(content), 0o644); err != nil {
+		return fmt.Errorf("keep %s: %w", kind, err)
+	}
+	fmt.Fprintf(s.out, "seed %d: the %s is in %s\n", what.Seed, kind, path)
+	return nil
+}
+
+// shorten looks for a shorter plan that fails as well, as long as it may.
+func (s *stage) shorten(ctx context.Context, what *plan.Plan) {
+	if s.shrink == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.shrink)
+	defer cancel()
+	short := shrink.Shrink(ctx, what, func(ctx context.Context, candidate *plan.Plan) bool {
+		result, err := s.playWorld(ctx, candidate, io.Discard)
+		failed := err == nil && len(result.Violations) > 0
+		fmt.Fprintf(s.out, "seed %d with %d of %d steps: violated is %t\n", what.Seed, len(candidate.Steps), len(what.Steps), failed)
+		return failed
+	})
+	if err := s.keep(short, "short-plan", short.String()); err != nil {
+		fmt.Fprintln(s.out, "error:", err)
+	}
+}
 
 // playWorld plays a plan, judges the world, removes it, and asks our programs what they still know of it.
 func (s *stage) playWorld(ctx context.Context, what *plan.Plan, trace io.Writer) (results.Result, error) {
