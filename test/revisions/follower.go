@@ -13,6 +13,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,6 +29,9 @@ var reconnect = grpc.ConnectParams{
 	Backoff:           backoff.Config{BaseDelay: 50 * time.Millisecond, Multiplier: 2, Jitter: 0.2, MaxDelay: time.Second},
 	MinConnectTimeout: 5 * time.Second,
 }
+
+// ErrBeforeStart says that only what was deleted before the start can have been stored under a key before.
+var ErrBeforeStart = errors.New("nothing is known of what was deleted before the start")
 
 // Revision is a revision of etcd, which is a resource version. None is zero.
 type Revision int64
@@ -211,4 +215,103 @@ func (f *Follower[F]) breakOff(err error) {
 func (f *Follower[F]) wake() {
 	close(f.changed)
 	f.changed = make(chan struct{})
+}
+
+// CatchUp returns once every write before the call has been taken. If one will never be, it says why.
+func (f *Follower[F]) CatchUp(ctx context.Context) error {
+	f.mu.Lock()
+	gap := f.gap
+	f.mu.Unlock()
+	if gap != nil {
+		return gap
+	}
+	newest, err := f.newest(ctx)
+	if err != nil {
+		return err
+	}
+	var seen Revision
+	err = f.Await(ctx, func() bool {
+		seen = f.upTo
+		return seen >= newest
+	})
+	if err != nil && ctx.Err() != nil {
+		return fmt.Errorf("await resource version %s, having seen %s: %w", newest, seen, err)
+	}
+	return err
+}
+
+// Await returns once something is so, at a moment at which all changes of a revision have been taken. It fails if the
+// context ends before, or if changes have been lost.
+func (f *Follower[F]) Await(ctx context.Context, so func() bool) error {
+	for {
+		f.mu.Lock()
+		is, gap, changed := so(), f.gap, f.changed
+		f.mu.Unlock()
+		switch {
+		case is:
+			return nil
+		case gap != nil:
+			return gap
+		}
+		select {
+		case <-changed:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// View gives a look at what was taken, up to which revision.
+func (f *Follower[F]) View(look func(upTo Revision)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	look(f.upTo)
+}
+
+// Versions calls look with each value that was stored under a key up to a revision, which the follower has taken. It begins with the
+// newest, also of keys of no kind that is followed, and ends when look returns false. An error says why older values may be missing.
+func (f *Follower[F]) Versions(ctx context.Context, key string, upTo Revision, look func(value []byte, at Revision) bool) error {
+	for upTo > 0 {
+		found, err := f.client.Get(ctx, key, clientv3.WithRev(int64(upTo)))
+		if err != nil {
+			return fmt.Errorf("read %s as of resource version %s: %w", key, upTo, err)
+		}
+		if len(found.Kvs) == 0 {
+			deleted, known := f.lastDeleted(key, upTo)
+			if !known {
+				return ErrBeforeStart
+			}
+			upTo = deleted - 1
+			continue
+		}
+		written := Revision(found.Kvs[0].ModRevision)
+		if !look(found.Kvs[0].Value, written) {
+			return nil
+		}
+		upTo = written - 1
+	}
+	return nil
+}
+
+// lastDeleted returns the last revision, up to one, that deleted a key, if there was one since the start.
+func (f *Follower[F]) lastDeleted(key string, upTo Revision) (Revision, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var last Revision
+	for _, deleted := range f.deletions[key] {
+		if deleted <= upTo {
+			last = max(last, deleted)
+		}
+	}
+	return last, last > 0
+}
+
+// kindOf returns the kind that a key is of, and nil if that is not followed.
+func (f *Follower[F]) kindOf(key string) *Kind[F] {
+	for i := range f.kinds {
+		if strings.HasPrefix(key, f.kinds[i].prefix) {
+			return &f.kinds[i]
+		}
+	}
+	return nil
 }

@@ -2,7 +2,6 @@ package revisions
 
 import (
 	"fmt"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -45,14 +44,4 @@ func KindOf[T any, O interface {
 			return keep(object), nil
 		},
 	}
-}
-
-// kindOf returns the kind that a key is of, and nil if that is not followed.
-func (f *Follower[F]) kindOf(key string) *Kind[F] {
-	for i := range f.kinds {
-		if strings.HasPrefix(key, f.kinds[i].prefix) {
-			return &f.kinds[i]
-		}
-	}
-	return nil
 }
