@@ -95,3 +95,32 @@ var features = []feature{
 		runs: []run{of(rollouts, "TestThePolicyPauses", "TestThePolicyPausesOnlyWhileTheControllerRenewsItsLease",
 			"TestThreeDeploymentsRollOutInOrderOfTheirNames", "TestMinReadySecondsAreRespected", "TestScalingIsNeverBlocked", "TestTheActiveDeploymentIsDeleted")}},
 }
+
+// outcome reports whether a feature works, and whether that is known: all its tests passed, or one did not.
+func (f feature) outcome(ended outcomes) (works, known bool) {
+	all := true
+	for _, r := range f.runs {
+		for _, test := range r.tests {
+			passed, over := ended[r.directory][test]
+			if over && !passed {
+				return false, true
+			}
+			all = all && over
+		}
+	}
+	return all, all
+}
+
+func (f feature) cell(minor int, r *results) string {
+	works, tried := r.Features[f.name]
+	switch {
+	case minor < f.since:
+		return "–"
+	case !tried:
+		return "not tried"
+	case works:
+		return "works"
+	default:
+		return "**fails**"
+	}
+}

@@ -5,21 +5,6 @@ import "fmt"
 // outcomes say of tests that ended whether they passed, by the directory that they are in.
 type outcomes map[string]map[string]bool
 
-// outcome reports whether a feature works, and whether that is known: all its tests passed, or one did not.
-func (f feature) outcome(ended outcomes) (works, known bool) {
-	all := true
-	for _, r := range f.runs {
-		for _, test := range r.tests {
-			passed, over := ended[r.directory][test]
-			if over && !passed {
-				return false, true
-			}
-			all = all && over
-		}
-	}
-	return all, all
-}
-
 // record keeps what is known of features, and writes it when it becomes known: a run that is cut off loses nothing.
 type record struct {
 	minor   int

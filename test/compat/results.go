@@ -148,20 +148,6 @@ func tables(all []*results) string {
 	return b.String()
 }
 
-func (f feature) cell(minor int, r *results) string {
-	works, tried := r.Features[f.name]
-	switch {
-	case minor < f.since:
-		return "–"
-	case !tried:
-		return "not tried"
-	case works:
-		return "works"
-	default:
-		return "**fails**"
-	}
-}
-
 // stale are the results of features that there are no more.
 func (r *results) stale() (names []string) {
 	for name := range r.Features {
