@@ -1,8 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -86,6 +91,63 @@ func (b *builder) run(ctx context.Context, platform string, command ...string) e
 	}
 	if output, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w\n%s", err, output)
+	}
+	return nil
+}
+
+// licenses returns those of all that a program is built from.
+func (b *builder) licenses(ctx context.Context, p program, platform string) (licenses, error) {
+	packages, err := b.list(ctx, platform, p.main)
+	if err != nil {
+		return nil, fmt.Errorf("list what %s is built from: %w", p.name, err)
+	}
+	found, err := collectLicenses(packages)
+	if err != nil {
+		return nil, fmt.Errorf("licences of %s: %w", p.name, err)
+	}
+	return found, nil
+}
+
+// list returns the packages that a program is built from.
+func (b *builder) list(ctx context.Context, platform, main string) ([]goPackage, error) {
+	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-json=ImportPath,Dir,Standard,Module", main)
+	cmd.Dir, cmd.Env = b.source, environment(platform)
+	var problems bytes.Buffer
+	cmd.Stderr = &problems
+	output, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%w\n%s", err, &problems)
+	}
+	var packages []goPackage
+	for decoder := json.NewDecoder(bytes.NewReader(output)); ; {
+		var p goPackage
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			return packages, nil
+		} else if err != nil {
+			return nil, fmt.Errorf("decode what go list says: %w", err)
+		}
+		packages = append(packages, p)
+	}
+}
+
+// writeNotices writes into one file the licences of all that a program is built from, on any of the platforms: what comes without an image
+// must have them too.
+func (b *builder) writeNotices(ctx context.Context, file string, p program, platforms []string) error {
+	all := licenses{}
+	for _, platform := range platforms {
+		found, err := b.licenses(ctx, p, platform)
+		if err != nil {
+			return err
+		}
+		for module, texts := range found {
+			if all[module] == nil {
+				all[module] = map[string][]byte{}
+			}
+			maps.Copy(all[module], texts)
+		}
+	}
+	if err := os.WriteFile(file, all.notices(p.name), 0o644); err != nil {
+		return fmt.Errorf("write licences: %w", err)
 	}
 	return nil
 }

@@ -2,13 +2,9 @@ package main
 
 import (
 	"bytes"
-	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
+	"maps"
 	"os"
-	"os/exec"
 	"path"
 	"path/filepath"
 	"regexp"
@@ -35,41 +31,6 @@ func (p goPackage) goRoot() string {
 
 type goModule struct {
 	Path, Dir string
-}
-
-// licenses returns those of all that a program is built from.
-func (b *builder) licenses(ctx context.Context, p program, platform string) (licenses, error) {
-	packages, err := b.list(ctx, platform, p.main)
-	if err != nil {
-		return nil, fmt.Errorf("list what %s is built from: %w", p.name, err)
-	}
-	found, err := collectLicenses(packages)
-	if err != nil {
-		return nil, fmt.Errorf("licences of %s: %w", p.name, err)
-	}
-	return found, nil
-}
-
-// list returns the packages that a program is built from.
-func (b *builder) list(ctx context.Context, platform, main string) ([]goPackage, error) {
-	cmd := exec.CommandContext(ctx, "go", "list", "-deps", "-json=ImportPath,Dir,Standard,Module", main)
-	cmd.Dir, cmd.Env = b.source, environment(platform)
-	var problems bytes.Buffer
-	cmd.Stderr = &problems
-	output, err := cmd.Output()
-	if err != nil {
-		return nil, fmt.Errorf("%w\n%s", err, &problems)
-	}
-	var packages []goPackage
-	for decoder := json.NewDecoder(bytes.NewReader(output)); ; {
-		var p goPackage
-		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
-			return packages, nil
-		} else if err != nil {
-			return nil, fmt.Errorf("decode what go list says: %w", err)
-		}
-		packages = append(packages, p)
-	}
 }
 
 // licenseFile matches the names of files that we must hand on with what we build from other people's sources.
@@ -207,4 +168,25 @@ func (r *recognition) names(text []byte) ([]string, error) {
 		r.known[string(text)] = names
 	}
 	return names, nil
+}
+
+// notices are all texts, each once, below the names of the files that have it.
+func (l licenses) notices(program string) []byte {
+	names := map[string][]string{} // by text
+	for module, texts := range l {
+		for name, text := range texts {
+			names[string(text)] = append(names[string(text)], path.Join(module, name))
+		}
+	}
+	for _, files := range names {
+		slices.Sort(files)
+	}
+	texts := slices.SortedFunc(maps.Keys(names), func(a, b string) int { return strings.Compare(names[a][0], names[b][0]) })
+	var notices bytes.Buffer
+	fmt.Fprintf(&notices, "%s is built from these Go modules and from the standard library (std).\n", program)
+	for _, text := range texts {
+		line := strings.Repeat("-", 80)
+		fmt.Fprintf(&notices, "\n%s\n%s\n%s\n\n%s\n", line, strings.Join(names[text], "\n"), line, strings.TrimSpace(text))
+	}
+	return notices.Bytes()
 }
