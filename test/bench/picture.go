@@ -139,11 +139,11 @@ type facet struct {
 	title, figure string
 }
 
-// drawBars writes the medians of a result as SVG: a bar for each variant and facet, in the order of the first facet. The picture follows
-// the colours that the reader's machine prefers, on a ground of its own, so that it can be read on any page.
-func (r result) drawBars(out io.Writer, title, own string, facets []facet) {
-	names := slices.SortedFunc(maps.Keys(r.Figures), func(a, b string) int {
-		return cmp.Or(cmp.Compare(r.Figures[a][facets[0].figure].Median, r.Figures[b][facets[0].figure].Median), cmp.Compare(a, b))
+// drawBars writes the medians of some variants as SVG: a bar for each variant and facet, in the order of the first facet. The picture
+// follows the colours that the reader's machine prefers, on a ground of its own, so that it can be read on any page.
+func drawBars(out io.Writer, variants map[string]map[string]interval, title, own string, facets []facet) {
+	names := slices.SortedFunc(maps.Keys(variants), func(a, b string) int {
+		return cmp.Or(cmp.Compare(variants[a][facets[0].figure].Median, variants[b][facets[0].figure].Median), cmp.Compare(a, b))
 	})
 	width, height := barNames+len(facets)*(barWidth+barNumber)+10, barsTop+barHeight*len(names)+12
 	fmt.Fprintf(out, `<svg xmlns="http://www.w3.org/2000/svg" width="%d" height="%d" viewBox="0 0 %[1]d %[2]d" role="img">`+"\n",
@@ -165,10 +165,10 @@ func (r result) drawBars(out io.Writer, title, own string, facets []facet) {
 		fmt.Fprintf(out, `<text class="name%s" x="12" y="%d">%s</text>`+"\n", class, y+14, html.EscapeString(name))
 		for i, f := range facets {
 			most := 0.0
-			for _, figures := range r.Figures {
+			for _, figures := range variants {
 				most = max(most, figures[f.figure].Median)
 			}
-			value, length := r.Figures[name][f.figure].Median, 0.0
+			value, length := variants[name][f.figure].Median, 0.0
 			if most > 0 {
 				length = barWidth * value / most
 			}

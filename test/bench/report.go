@@ -72,18 +72,5 @@ func writePage(out io.Writer, results []result) {
 	}
 }
 
-// title is what the page calls a row.
-func (r result) title() string {
-	if r.Work {
-		return fmt.Sprintf("%d, work", r.Row)
-	}
-	return fmt.Sprint(r.Row)
-}
-
-// anchor is that of the heading.
-func (r result) anchor() string {
-	return "row-" + strings.ReplaceAll(strings.ReplaceAll(r.title(), ",", ""), " ", "-")
-}
-
 // pictureFile is the path of a row's picture from the page.
 func pictureFile(row int) string { return fmt.Sprintf("benchmarks/row-%d.svg", row) }

@@ -165,6 +165,22 @@ func (r result) save(dir string) error {
 	return nil
 }
 
+// title is what the page calls a row.
+func (r result) title() string {
+	if r.Work {
+		return fmt.Sprintf("%d, work", r.Row)
+	}
+	return fmt.Sprint(r.Row)
+}
+
+// anchor is that of the heading.
+func (r result) anchor() string {
+	return "row-" + strings.ReplaceAll(strings.ReplaceAll(r.title(), ",", ""), " ", "-")
+}
+
+// row is how the template names a row.
+func (r result) row() string { return strings.ReplaceAll(r.title(), ", ", "-") }
+
 // loadResults reads all results that are stored, by row.
 func loadResults(dir string) ([]result, error) {
 	files, err := filepath.Glob(filepath.Join(dir, "row-*.json"))

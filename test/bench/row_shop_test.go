@@ -91,7 +91,7 @@ func shopRow() row {
 
 // drawRivals draws the picture for README.
 func (r result) drawRivals(out io.Writer) {
-	r.drawBars(out, "Starting a shop of 5 tiers of 200 pods in order", ourWay,
+	drawBars(out, r.Figures, "Starting a shop of 5 tiers of 200 pods in order", ourWay,
 		[]facet{{"seconds until all pods are ready", untilReady}, {"API requests", apiRequests}})
 }
 

@@ -84,9 +84,6 @@ func digits(value float64) string {
 	return strconv.FormatFloat(rounded, 'f', -1, 64)
 }
 
-// row is how the template names a row.
-func (r result) row() string { return strings.ReplaceAll(r.title(), ", ", "-") }
-
 func (s *summary) result(row string) (result, error) {
 	i := slices.IndexFunc(s.results, func(r result) bool { return r.row() == row })
 	if i < 0 {
