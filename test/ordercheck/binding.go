@@ -22,3 +22,10 @@ func newBinding(p *pod, e event, was *podFacts) binding {
 	}
 	return b
 }
+
+// violation is one that the binding is, without what it violates.
+func (b binding) violation() Violation {
+	return Violation{
+		Pod: b.pod.String(), PodUID: b.uid, Node: b.podFacts.node, ResourceVersion: b.event.revision.String(), Time: b.event.arrived,
+	}
+}

@@ -193,11 +193,7 @@ func (j *judge) replay(e event) {
 		j.world.putSequence(e)
 		was := j.world.putRecords(e)
 		j.bringIntoForce(e)
-		j.follow(e, func(v *version) {
-			if v.uid == e.sequence.uid {
-				v.followObjects(was, e)
-			}
-		})
+		j.follow(e, func(v *version) { v.followObjects(was, e) })
 	}
 }
 
@@ -240,7 +236,7 @@ func (j *judge) noteLift(was *podFacts, b binding) {
 func (j *judge) follow(e event, take func(*version)) {
 	j.eachRecentlyRefused(e, take)
 	for _, v := range j.inForce {
-		take(v)
+		v.follow(e, take)
 		j.own(v)
 	}
 }
@@ -426,7 +422,7 @@ func (j *judge) consult(e event) {
 func (j *judge) eachRecentlyRefused(e event, take func(*version)) {
 	for _, r := range j.refused {
 		if r.was != nil && !r.since.Before(j.rules.windowBefore(e.arrived)) {
-			take(r.was)
+			r.was.follow(e, take)
 		}
 	}
 }

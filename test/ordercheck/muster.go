@@ -17,8 +17,9 @@ import (
 // muster is a group of a version, called up to say how it stands as of now.
 type muster struct {
 	*version
-	index int
-	group *groupFacts
+	index   int
+	group   *groupFacts
+	members *members
 }
 
 // weigh says how a group stands across the cluster.
@@ -38,14 +39,14 @@ func (m muster) weighSelected() outcome {
 	demands, expected, observed := m.demands()
 	gone, expectedOfGone := m.lost()
 	expected += expectedOfGone
-	out := outcome{count: readyCount{ready: m.members[m.index].ready, of: max(len(m.members[m.index].readiness), expected, group.atLeast)}}
+	out := outcome{count: readyCount{ready: m.members.ready, of: max(len(m.members.readiness), expected, group.atLeast)}}
 	all := group.enough.text == ""
 	var times turns
 	if all && len(gone) > 0 {
 		return out
 	}
 	ready, singles := 0, 0
-	for name := range m.members[m.index].readiness {
+	for name := range m.members.readiness {
 		ns := m.world.in(name.Namespace)
 		p := ns.pods[name.Name]
 		owner := ns.ownerOf(p.podFacts)
@@ -72,7 +73,7 @@ func (m muster) weighSelected() outcome {
 	expected += singles
 	short, goes := false, false
 	for _, s := range demands {
-		goes = goes || s.goes() || m.isCluster() && m.world.going.Has(s.Namespace)
+		goes = goes || m.isGoing(s.workloadFacts)
 		whereDue := s.kind == "DaemonSet" && cmp.Or(group.reached, v1alpha1.RequireReady) == v1alpha1.RequireReady
 		if whereDue {
 			s.ready = min(s.ready, s.readyNodes) // one that it has where it should have none is no substitute
@@ -176,7 +177,7 @@ func (m muster) hasUnfinished() bool {
 			return true
 		}
 	}
-	for name := range m.members[m.index].readiness {
+	for name := range m.members.readiness {
 		ns := m.world.in(name.Namespace)
 		p := ns.pods[name.Name]
 		owner := ns.ownerOf(p.podFacts)
@@ -269,7 +270,7 @@ func (m muster) lacks() string {
 		pods = append(pods, types.NamespacedName{Namespace: m.group.home.names[0], Name: name})
 	}
 	if len(pods) == 0 {
-		pods = slices.SortedFunc(maps.Keys(m.members[m.index].readiness), func(a, b types.NamespacedName) int {
+		pods = slices.SortedFunc(maps.Keys(m.members.readiness), func(a, b types.NamespacedName) int {
 			return strings.Compare(a.String(), b.String())
 		})
 	}
@@ -293,7 +294,7 @@ func (m muster) lacksWorkloads() []string {
 	demands, _, _ := m.demands()
 	var lacks []string
 	for _, s := range demands {
-		for name := range m.members[m.index].readiness {
+		for name := range m.members.readiness {
 			ns := m.world.in(name.Namespace)
 			p := ns.pods[name.Name]
 			if ns.ownerOf(p.podFacts).workload == s.workloadFacts && p.has(m.group.reached) && s.wants(p.podFacts) {
@@ -301,7 +302,7 @@ func (m muster) lacksWorkloads() []string {
 			}
 		}
 		switch {
-		case s.goes(), m.isCluster() && m.world.going.Has(s.Namespace):
+		case m.isGoing(s.workloadFacts):
 			lacks = append(lacks, fmt.Sprintf("%s was being deleted", m.call(s.workloadFacts)))
 		case !s.observed:
 			lacks = append(lacks, fmt.Sprintf("the newest spec of %s was not yet observed", m.call(s.workloadFacts)))

@@ -129,7 +129,7 @@ func (m nodeMuster) due() []*workloadFacts {
 
 // goes reports whether a DaemonSet is being deleted that should run there.
 func (m nodeMuster) goes() bool {
-	return slices.ContainsFunc(m.due(), func(f *workloadFacts) bool { return f.goes() || m.isCluster() && m.world.going.Has(f.Namespace) })
+	return slices.ContainsFunc(m.due(), m.isGoing)
 }
 
 // lacks says in words what the group waits for there.

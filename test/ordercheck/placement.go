@@ -203,3 +203,8 @@ func (pl *placement) groupOfLost(l *lost) (int, bool) {
 	}
 	return pl.placeOf(l.labels, pl.groupsIn(l.Namespace))
 }
+
+// isGoing reports whether a workload is being deleted, or the namespace of a ClusterPodSequence that it is in.
+func (pl *placement) isGoing(f *workloadFacts) bool {
+	return f.goes() || pl.isCluster() && pl.world.going.Has(f.Namespace)
+}

@@ -151,16 +151,9 @@ func (l lack) excuses(b binding, rules *rules) bool {
 }
 
 func (l lack) violation(b binding) Violation {
-	return Violation{
-		Pod:             b.pod.String(),
-		PodUID:          b.uid,
-		Node:            b.podFacts.node,
-		ResourceVersion: b.event.revision.String(),
-		Time:            b.event.arrived,
-		Kind:            l.kind,
-		Sequence:        l.name,
-		Reason:          l.charge,
-	}
+	out := b.violation()
+	out.Kind, out.Sequence, out.Reason = l.kind, l.name, l.charge
+	return out
 }
 
 // isAside reports whether a pod, or its Job, is a hook that is no part of the start.

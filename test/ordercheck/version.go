@@ -117,7 +117,7 @@ func (v *version) domainOn(node string, old *version, e event) *domain {
 	return d
 }
 
-func (v *version) muster(g int) muster { return muster{v, g, &v.groups[g]} }
+func (v *version) muster(g int) muster { return muster{v, g, &v.groups[g], &v.members[g]} }
 
 func (v *version) weighAllOn(node string, d *domain, e event, says newsFor) {
 	d.settle(e.arrived)
@@ -298,31 +298,39 @@ func (v *version) resume() {
 	}
 }
 
-// followPod brings this version, and those before it that still count, up to date with a pod. The pod is gone if the world
-// does not have it any more. was is what it was before, nil if it is new.
-func (v *version) followPod(was *podFacts, e event) {
-	if len(v.groupsIn(e.pod.Namespace)) > 0 {
-		touched := v.touchedBy(was)
-		if e.pod.failed && e.pod.owner.uid == "" {
-			v.knew.Insert(e.pod.uid)
-		}
-		if ns := v.world.in(e.pod.Namespace); len(ns.lost) > 0 || ns.found || was != nil && was.failed {
-			touched = touched.Union(v.bySelector()) // one of the lost may have a successor, or be one more
-		}
-		v.displace(e.pod.NamespacedName)
-		current := v.world.get(e.pod.Namespace, e.pod.Name)
-		if current != nil {
-			v.place(current)
-			touched = touched.Union(v.touchedBy(current.podFacts))
-		}
-		if v.perNode {
-			v.followOnNodes(was, current, e)
-		} else {
-			v.reweigh(touched, e, podNews(&v.placement, was, e))
-		}
+// follow brings this version, and those before it that still count, up to date with an event, which may be about another sequence.
+func (v *version) follow(e event, take func(*version)) {
+	if e.sequence != nil && e.sequence.uid != v.uid {
+		return
 	}
-	if before := v.stillBefore(e); before != nil {
-		before.followPod(was, e)
+	for ; v != nil; v = v.stillBefore(e) {
+		take(v)
+	}
+}
+
+// followPod brings this version up to date with a pod. The pod is gone if the world does not have it any more. was is what it was before,
+// nil if it is new.
+func (v *version) followPod(was *podFacts, e event) {
+	if len(v.groupsIn(e.pod.Namespace)) == 0 {
+		return
+	}
+	touched := v.touchedBy(was)
+	if e.pod.failed && e.pod.owner.uid == "" {
+		v.knew.Insert(e.pod.uid)
+	}
+	if ns := v.world.in(e.pod.Namespace); len(ns.lost) > 0 || ns.found || was != nil && was.failed {
+		touched = touched.Union(v.bySelector()) // one of the lost may have a successor, or be one more
+	}
+	v.displace(e.pod.NamespacedName)
+	current := v.world.get(e.pod.Namespace, e.pod.Name)
+	if current != nil {
+		v.place(current)
+		touched = touched.Union(v.touchedBy(current.podFacts))
+	}
+	if v.perNode {
+		v.followOnNodes(was, current, e)
+	} else {
+		v.reweigh(touched, e, podNews(&v.placement, was, e))
 	}
 }
 
@@ -341,30 +349,29 @@ func (v *version) followOnNodes(was *podFacts, current *pod, e event) {
 
 // followWorkload does the same for a workload.
 func (v *version) followWorkload(was *workloadFacts, e event) {
-	if f := e.workload; len(v.groupsIn(f.Namespace)) > 0 {
-		if e.deleted {
-			delete(v.homes, f.uid)
-		} else {
-			v.house(f)
-		}
-		if f.job != nil {
-			v.placePodsOf(f)
-		}
-		if !e.deleted {
-			v.noteComplete(f)
-		}
-		if f.job != nil && f.job.failed && !e.deleted {
-			v.knew.Insert(f.uid)
-		}
-		switch {
-		case !v.perNode:
-			v.reweigh(v.bySelector(), e, jobNews(was, e))
-		case f.kind == "DaemonSet" && (e.deleted || was == nil || was.generation != f.generation || was.terminating != f.terminating):
-			v.weighAllNodes(e, noNews)
-		}
+	f := e.workload
+	if len(v.groupsIn(f.Namespace)) == 0 {
+		return
 	}
-	if before := v.stillBefore(e); before != nil {
-		before.followWorkload(was, e)
+	if e.deleted {
+		delete(v.homes, f.uid)
+	} else {
+		v.house(f)
+	}
+	if f.job != nil {
+		v.placePodsOf(f)
+	}
+	if !e.deleted {
+		v.noteComplete(f)
+	}
+	if f.job != nil && f.job.failed && !e.deleted {
+		v.knew.Insert(f.uid)
+	}
+	switch {
+	case !v.perNode:
+		v.reweigh(v.bySelector(), e, jobNews(was, e))
+	case f.kind == "DaemonSet" && (e.deleted || was == nil || was.generation != f.generation || was.terminating != f.terminating):
+		v.weighAllNodes(e, noNews)
 	}
 }
 
@@ -380,9 +387,6 @@ func (v *version) followNode(was *nodeFacts, turned []*pod, e event) {
 		v.weighAllOn(node, v.domainOn(node, nil, e), e, conditionNews(v.groups, v.world.sayings[node]))
 	} else {
 		v.reweigh(v.withIdleDaemonSets(), e, noNews)
-	}
-	if before := v.stillBefore(e); before != nil {
-		before.followNode(was, turned, e)
 	}
 }
 
@@ -400,27 +404,24 @@ func (v *version) followTurned(turned []*pod, e event) {
 	}
 }
 
-// followObjects brings this version, and those before it that still count, up to date with what a status says of objects. was is what it
-// said before.
+// followObjects does the same for what a status says of objects. was is what it said before.
 func (v *version) followObjects(was objectRecords, e event) {
-	if now := v.world.records[v.uid]; !maps.Equal(was, now) {
-		says := objectNews(v.groups, was, now)
-		switch {
-		case v.perNode:
-			v.weighAllNodes(e, says)
-		default:
-			touched := sets.New[int]()
-			for g, group := range v.groups {
-				if len(group.objects) > 0 {
-					touched.Insert(g)
-				}
-			}
-			v.reweigh(touched, e, says)
+	now := v.world.records[v.uid]
+	if maps.Equal(was, now) {
+		return
+	}
+	says := objectNews(v.groups, was, now)
+	if v.perNode {
+		v.weighAllNodes(e, says)
+		return
+	}
+	touched := sets.New[int]()
+	for g, group := range v.groups {
+		if len(group.objects) > 0 {
+			touched.Insert(g)
 		}
 	}
-	if before := v.stillBefore(e); before != nil {
-		before.followObjects(was, e)
-	}
+	v.reweigh(touched, e, says)
 }
 
 func (v *version) weighAllNodes(e event, says newsFor) {

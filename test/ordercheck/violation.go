@@ -53,18 +53,10 @@ func (v Violation) String() string {
 // newViolation is that of a pod of a group which a version did not allow to be bound.
 func newViolation(v *version, group int, b binding) Violation {
 	awaited, _ := v.closed(group, b)
-	out := Violation{
-		Pod:             b.pod.String(),
-		PodUID:          b.uid,
-		Node:            b.podFacts.node,
-		ResourceVersion: b.event.revision.String(),
-		Time:            b.event.arrived,
-		Kind:            v.kind,
-		Sequence:        v.String(),
-		Group:           v.point(group),
-		Awaited:         v.point(awaited),
-		Raced:           b.lifted[v.uid].raced,
-	}
+	out := b.violation()
+	out.Kind, out.Sequence = v.kind, v.String()
+	out.Group, out.Awaited = v.point(group), v.point(awaited)
+	out.Raced = b.lifted[v.uid].raced
 	label := v.groups[awaited].label
 	switch d := v.domainOf(b.pod); {
 	case awaited == group:
