@@ -126,10 +126,10 @@ func countApart(b *testing.B) (end func()) {
 	}
 }
 
-// keep stores a result and publishes it with all others that are stored, unless it is that of a trial.
+// keep stores a result and publishes it with all others that are stored, unless it is that of a trial, or of an earlier build beside this one.
 func (r result) keep(b *testing.B) {
 	b.Helper()
-	if testing.Short() {
+	if testing.Short() || *earlierBuild != "" {
 		return
 	}
 	require.NoError(b, r.save(resultsDir))
