@@ -95,7 +95,7 @@ func (d *demand) waitsForNode() bool {
 // is ready, others are needed only of a DaemonSet that has too many, see needed.
 func (d *demand) put(now readiness.Demands) {
 	state, before := d.sequence.nodeless.find(d.group), d.entered
-	state.enough = state.enough && !d.workload.Complete && (d.done <= now.Need || !d.facts().CountsWhereDue())
+	state.enough = state.enough && now.Need == before.Need && !d.workload.Complete && (d.done <= now.Need || !d.facts().CountsWhereDue())
 	if d.entered = now; now != before {
 		state.dirty = true
 		state.demands.Add(before, -1)
