@@ -15,7 +15,7 @@ programs='apis cmd/scheduler cmd/controller internal kinds pkg'
 # name; bound in lines; page; the words before the commit there; what the run judges
 runs="random worlds;5000;docs/proof/long-runs.md;\| commit \| ;$programs
 mutants;30000;docs/proof/long-runs.md;[0-9] (survived|harmless), on [-0-9]+ at commit .;$programs
-random histories;20000;docs/proof/long-runs.md;[-0-9]+, with the engine of commit .;$engine
+random histories;5000;docs/proof/long-runs.md;[-0-9]+, with the engine of commit .;$engine
 fuzzing;20000;docs/proof/long-runs.md;ten minutes with the engine of commit .;$engine
 benchmarks;30000;docs/proof/benchmarks.md;Measured on [-0-9]+ at commit .;$programs
 compatibility;30000;docs/versions.md;[0-9]+[.][0-9]+[.][0-9]+ at commit .;$programs"
